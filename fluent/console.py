@@ -1,0 +1,105 @@
+"""What a person sees: one-line errors, progress bars, colour. Every room may use it; it uses none.
+
+A ``UserError`` is something the person at the keyboard can mend. Its text says what is wrong, where
+(file, row, column) and what to do, in one line; ``run_main`` prints that line and exits with status 2.
+Any other exception is a bug in this project and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NoReturn, TypeVar
+
+from tqdm import tqdm
+
+Item = TypeVar("Item")
+
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+
+class UserError(Exception):
+    """A mistake or lack that the user can mend, told in one line: what, where, what to do."""
+
+    def __str__(self) -> str:
+        return " ".join(super().__str__().split())
+
+
+class ArgumentParser(argparse.ArgumentParser):
+    """argparse whose errors are one line, like every other error of this project."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_BAD_INPUT, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def run_main(main: Callable[[Sequence[str] | None], int | None], arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command's ``main`` and leave with its exit status; bad input leaves one line and status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # labels are UTF-8 whatever the terminal's code page is
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    program = os.path.basename(sys.argv[0])
+    try:
+        status = main(arguments) or 0
+        sys.stdout.flush()
+        sys.exit(status)
+    except UserError as error:
+        say_error(program, str(error))
+        sys.exit(EXIT_BAD_INPUT)
+    except KeyboardInterrupt:
+        say_error(program, "interrupted; what was finished is kept, the same command goes on from there")
+        sys.exit(EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT, errno.EPERM):
+            raise
+        where = f" at {error.filename}" if error.filename else ""
+        say_error(program, f"{error.strerror}{where}; free space or choose another folder, then run the same command again")
+        sys.exit(EXIT_BAD_INPUT)
+
+
+def say_error(program: str, message: str) -> None:
+    """Print one error line on standard error."""
+    print(f"{program}: error: {message}", file=sys.stderr, flush=True)
+
+
+def note(message: str) -> None:
+    """Print one remark for the person (never data) on standard error, without tearing a progress bar."""
+    tqdm.write(message, file=sys.stderr)
+
+
+def progress(items: Iterable[Item], *, total: int | None = None, unit: str, label: str) -> Iterator[Item]:
+    """Iterate with a plain text bar on standard error: count, rate and time left.
+
+    The bar shows itself on a terminal only, unless FLUENT_PROGRESS=1; a log file gets no thousand lines.
+    """
+    yield from progress_bar(total=total, unit=unit, label=label, iterable=items)
+
+
+def progress_bar(*, total: int | None, unit: str, label: str, iterable: Iterable[Item] | None = None, initial: int = 0) -> tqdm[Item]:
+    """A bar to be moved by hand with ``update`` (a context manager), for work that ends in uneven steps."""
+    hidden = os.environ.get("FLUENT_PROGRESS") != "1" and not sys.stderr.isatty()
+    return tqdm(iterable, total=total, unit=f" {unit}", desc=label, initial=initial, disable=hidden, file=sys.stderr, dynamic_ncols=True)
+
+
+def use_colour() -> bool:
+    """Colour on a terminal, never under NO_COLOR (https://no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def mark_span(text: str, start: int, end: int) -> str:
+    """The text with the characters ``[start, end)`` marked: in colour on a terminal, else between ⟦ ⟧."""
+    opening, closing = ("\x1b[1;32m", "\x1b[0m") if use_colour() else ("⟦", "⟧")
+    return f"{text[:start]}{opening}{text[start:end]}{closing}{text[end:]}"
+
+
+def split_list(value: str) -> list[str]:
+    """A comma-separated command line value as a list without blanks and without doubles, order kept."""
+    return list(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))

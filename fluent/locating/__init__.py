@@ -1,0 +1,1 @@
+"""Where the (inflected) object stands in a sentence."""

@@ -1,0 +1,1 @@
+"""From scores to ranks: the protocols `paper` and `corrected`."""

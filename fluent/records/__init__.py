@@ -1,0 +1,1 @@
+"""Every file that the steps hand each other, one reader and one writer a kind."""

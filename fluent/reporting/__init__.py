@@ -1,0 +1,1 @@
+"""From rank dumps to tables, graphs, intervals, audit and report."""

@@ -1,0 +1,1 @@
+"""Sibling papers' questions to the same scoring engine: python -m probes.NAME."""
