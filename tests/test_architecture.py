@@ -1,0 +1,125 @@
+"""The house obeys its plan (docs/architecture.md): who imports whom, what output folders hold, how files are sized."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FLOOR = {"fluent.console", "fluent.languages", "fluent"}
+FLUENT = {"fluent.records", "fluent.translating", "fluent.locating", "fluent.scoring", "fluent.linking", "fluent.ranking", "fluent.reporting"}
+CONTRACT = "fluent.scoring.contract"
+
+ALLOWED: dict[str, set[str]] = {
+    "reader": {"fluent.records"},
+    "datamodifier": {"reader", "fluent.translating", "fluent.locating", "fluent.records"},
+    "processor": {"fluent.ranking", "fluent.scoring", "fluent.records"},
+    "script": {"processor", "fluent.ranking", "fluent.scoring", "fluent.records"},
+    "stats": {"fluent.reporting", "fluent.ranking", "fluent.linking", "fluent.records"},
+    "grammeval": {"fluent.reporting", "fluent.scoring", "fluent.linking", "fluent.records"},
+    "fluent.console": set(),
+    "fluent.languages": set(),
+    "fluent.records": set(),
+    "fluent.translating": {"fluent.records", "fluent.locating"},
+    "fluent.locating": set(),
+    "fluent.scoring": {"fluent.linking"},
+    "fluent.linking": set(),
+    "fluent.ranking": {"fluent.records", "fluent.linking", CONTRACT},
+    "fluent.reporting": {"fluent.records", "fluent.ranking", "fluent.linking"},
+    "probes": FLUENT | {"reader"},
+}
+TORCH = {"torch", "transformers", "accelerate", "gguf"}
+OUTPUT_FOLDERS = ("chatgpt_prompts", "fixed_data", "stats", "stats_wide", "graphs", "tables")
+
+
+def source_files(root: Path) -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"], cwd=root, capture_output=True, text=True, check=True
+    ).stdout.split()
+    return [root / name for name in listed if not name.startswith(("tests/", "benchmarks/", "docs/")) and (root / name).exists()]
+
+
+def room_of(module: str) -> str:
+    """The room a module belongs to: ``fluent.scoring.causal`` -> ``fluent.scoring``."""
+    parts = module.split(".")
+    return parts[0] if parts[0] != "fluent" else ".".join(parts[:2])
+
+
+def imported(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            assert node.module is not None
+            names |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
+    return names
+
+
+def violations(root: Path) -> list[str]:
+    ours = set(ALLOWED) | {"fluent", "probes"}
+    found = []
+    for path in source_files(root):
+        module = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+        room = room_of(module)
+        if room not in ALLOWED:
+            continue
+        for name in imported(path):
+            target = room_of(name)
+            if target.split(".")[0] not in {"fluent", "probes"} and target not in ours:
+                if target in TORCH and room != "fluent.scoring" and not room.startswith("probes"):
+                    found.append(f"{module} imports {name}: only fluent.scoring knows torch")
+                continue
+            if target == room or target in FLOOR or target in ALLOWED[room]:
+                continue
+            if CONTRACT in ALLOWED[room] and name.startswith(CONTRACT):
+                continue
+            if target not in ALLOWED:  # a name imported from the package itself, such as fluent.__version__
+                continue
+            found.append(f"{module} imports {name}")
+    return sorted(set(found))
+
+
+def test_rooms_import_only_what_the_plan_allows(root: Path) -> None:
+    assert violations(root) == []
+
+
+def test_every_room_of_the_plan_stands_in_the_architecture_page(root: Path) -> None:
+    page = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for room in ALLOWED:
+        name = room.replace(".", "/")
+        assert name in page, f"docs/architecture.md does not mention {name}"
+
+
+@pytest.mark.parametrize("folder", OUTPUT_FOLDERS)
+def test_output_folders_are_no_packages(root: Path, folder: str) -> None:
+    assert not list((root / folder).rglob("__init__.py"))
+
+
+def test_stats_is_the_module_and_not_the_folder(root: Path) -> None:
+    where = subprocess.run(
+        [sys.executable, "-c", "import stats; print(stats.__file__)"], cwd=root, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert where == str(root / "stats.py")
+
+
+def test_files_stay_short_enough_to_be_one_room(root: Path) -> None:
+    long = {str(path.relative_to(root)): lines for path in source_files(root) if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 300}
+    assert long == {}
+
+
+def test_no_path_of_one_machine_in_tracked_text(root: Path) -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout.split("\n")
+    machine = re.compile(r"(?<![\w.])/(work|root|home/\w+)/")
+    hits = []
+    for name in listed:
+        path = root / name
+        if path.suffix in {".py", ".md", ".toml", ".ipynb", ".cff", ".json", ".txt", ".html"} and path.is_file() and name != "tests/test_architecture.py":
+            text = path.read_text(encoding="utf-8")
+            hits += [f"{name}: {match.group()}" for match in machine.finditer(text)]
+    assert hits == []
