@@ -1,0 +1,40 @@
+"""The options that every statistics command shares, and how their values are read."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from fluent.console import UserError, split_list
+
+STYLES = ("paper", "clean")
+
+
+def add_shared_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that mean the same in every command of ``stats.py``."""
+    shared = parser.add_argument_group("shared options")
+    shared.add_argument("--stats", type=Path, default=Path("stats"), metavar="FOLDER|ZIP", help="rank dumps (default: stats)")
+    shared.add_argument("--wide", type=Path, default=Path("stats_wide"), metavar="FOLDER|ZIP", help="wide dumps (default: stats_wide)")
+    shared.add_argument("--tables", type=Path, default=Path("tables"), metavar="DIR", help="where tables go (default: tables)")
+    shared.add_argument("--graphs", type=Path, default=Path("graphs"), metavar="DIR", help="where graphs go (default: graphs)")
+    shared.add_argument("--langs", type=_codes, metavar="CODES", help="languages, comma-separated (default: the paper's, or all there are)")
+    shared.add_argument("--relations", type=_codes, metavar="IDS", help="relations, comma-separated (default: likewise)")
+    shared.add_argument(
+        "--verbalisations", type=_codes, metavar="NAMES", help="verbalisations, comma-separated (default: all that the dumps have)"
+    )
+    shared.add_argument("--style", choices=STYLES, default="clean", help="paper: the published layout to the byte; clean: ours (default)")
+
+
+def _codes(value: str) -> tuple[str, ...]:
+    codes = tuple(split_list(value))
+    if not codes:
+        raise argparse.ArgumentTypeError("an empty list; name at least one, for example ru,cs")
+    return codes
+
+
+def output_folder(path: Path) -> Path:
+    """The folder for outputs, made if it is not there; a file in its place is a ``UserError``."""
+    if path.exists() and not path.is_dir():
+        raise UserError(f"{path} is a file, not a folder: give a folder for the outputs")
+    path.mkdir(parents=True, exist_ok=True)
+    return path
