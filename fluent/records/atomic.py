@@ -1,0 +1,43 @@
+"""Files that are either the old one or the new one, never half of either.
+
+A file is written beside its final name (same file system) and moved into place with ``os.replace``.
+A killed process leaves at most a hidden ``.name.….partial`` beside it, which no reader of this project looks at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def replacing(path: Path | str) -> Iterator[Path]:
+    """Yield a temporary path beside ``path``; on success it is moved there, on any error it is removed.
+
+    The folder is made where it is missing. ``OSError`` (full disk, no permission) goes up to ``run_main``,
+    which tells it in one line.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
+    try:
+        yield temporary
+        with temporary.open("rb+") as handle:
+            os.fsync(handle.fileno())  # the name must not reach the disk before the bytes do
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path | str, data: bytes) -> None:
+    """Put these bytes at ``path``, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Put this text at ``path`` as UTF-8 with its line ends as they are, whole or not at all."""
+    write_bytes(path, text.encode("utf-8"))
