@@ -8,7 +8,7 @@ each. Where each cluster holds one row, all of this is the plain paired analysis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fluent.console import UserError
+from fluent.reporting.loading import RankTable
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -107,6 +108,20 @@ def find_design(table: pd.DataFrame) -> Design:
     share = np.array([1.0 / (len(relations_of) * relations_of[name]) for name in language])
     first_row_of_cluster = np.unique(cluster, return_index=True)[1]
     return Design(cluster, relation[first_row_of_cluster], cell, share, relation[first_row_of_cell], pooled)
+
+
+def fact_ranks(tables: Iterable[RankTable], prefix: str = "") -> pd.DataFrame:
+    """One row a fact: ``language``, ``relation``, ``sub_uri``, ``obj_uri`` and a column of best ranks per verbalisation.
+
+    prefix goes before the verbalisation's name where two folders stand side by side.
+    """
+    parts = []
+    for table in tables:
+        keys = {"language": table.lang, "relation": table.relation, "sub_uri": table.facts["sub_uri"], "obj_uri": table.facts["obj_uri"]}
+        parts.append(pd.DataFrame(keys | {prefix + v: table.rank[v] for v in table.verbalisations}, index=table.facts.index))
+    if not parts:
+        raise UserError("no dump is left to compare: choose other languages or relations")
+    return pd.concat(parts, ignore_index=True)
 
 
 def require_single_facts(table: pd.DataFrame) -> None:
