@@ -195,8 +195,10 @@ class TestSignificantlyBest:
     def table(self, better_by: float) -> pd.DataFrame:
         generator = np.random.default_rng(8)
         base = generator.integers(2, 20, size=60).astype(float)
-        ways = {name: np.maximum(1, base + generator.integers(-1, 2, size=60) - shift) for name, shift in (("template", 0), ("gt", better_by))}
-        return one_relation(60).assign(**ways, other=base + 1)
+        noise = generator.integers(-1, 2, size=(2, 60))
+        return one_relation(60).assign(
+            template=np.maximum(1, base + noise[0]), gt=np.maximum(1, base + noise[1] - better_by), other=base + 1
+        )
 
     def test_a_clear_lead_is_named(self):
         assert significantly_best(self.table(4), ["template", "gt", "other"], "mean rank") == "gt"
