@@ -44,6 +44,7 @@ class Matcher:
         self._spelt: dict[Conditions, dict[str, list[Entry]]] = {}
         self._furthest = (-1, "")
         self._enforce = True
+        self._merge_readings = False
 
     def check(self, good: str, bad: str) -> Verdict:
         """Whether some draw gives exactly these two sentences."""
@@ -51,11 +52,12 @@ class Matcher:
             return Verdict(False, "good and bad sentence are equal")
         if self.paradigm.strict and not self.paradigm.separator and len(good) != len(bad):
             return Verdict(False, f"lengths {len(good)} and {len(bad)} differ in a strict minimal pair")
-        self._furthest, self._enforce = (-1, ""), True
+        self._furthest, self._enforce, self._merge_readings = (-1, ""), True, False
         cuts = list(self.cut(self.paradigm.good, good, [None] * len(self.paradigm.good)))
         if not cuts:
             return Verdict(False, f"good_rule row {self._furthest[0] + 1} does not allow '{self._furthest[1]}'")
         self._furthest = (-1, "")
+        self._merge_readings = True  # a bad word must be bad in every reading of the words it disagrees with
         for enforce, to_the_letter, remark in ((True, False, ""), (False, False, BAD_AGREEMENT), (False, True, BLANK_COUNTS)):
             self._enforce = enforce
             sources = self.paradigm.sources(to_the_letter)
@@ -154,15 +156,19 @@ class Matcher:
         """The new item's agreements with earlier ones, and earlier ones' agreements with it."""
         if not self._enforce:
             return True
+        head = self._head(item)
         index = len(items)
         if isinstance(rule, Lexical):
             for agreement in rule.agreements:
                 position = agreement.position % length
-                if position < index and not agrees(item.head, agreement, items[position].head):
+                if position < index and not agrees(head, agreement, self._head(items[position])):
                     return False
         for earlier, earlier_rule in zip(items, rules, strict=True):
             if isinstance(earlier_rule, Lexical):
                 for agreement in earlier_rule.agreements:
-                    if agreement.position % length == index and not agrees(earlier.head, agreement, item.head):
+                    if agreement.position % length == index and not agrees(self._head(earlier), agreement, head):
                         return False
         return True
+
+    def _head(self, item: Item) -> Entry:
+        return self.vocabulary.literal(item.head.expression) if self._merge_readings else item.head
