@@ -11,6 +11,7 @@ from typing import Any
 
 from fluent.console import UserError
 from fluent.records.atomic import write_text
+from probes.zhoblimp.vocabulary import decode_utf8
 
 _KEYS = ("UID", "phenomenon", "sentence_good", "sentence_bad", "pairID")
 _PHENOMENON_KEYS = ("phenomenon", "linguistics_term")  # BLiMP's English files use the second
@@ -63,8 +64,8 @@ def _parse(line: str, where: str) -> PairRow:
     phenomenon = next((str(row[key]) for key in _PHENOMENON_KEYS if row.get(key)), "")
     number = row.get("pairID", row.get("pair_id", -1))
     try:
-        return PairRow(row["UID"], phenomenon, row["sentence_good"], row["sentence_bad"], int(number), row)
-    except (TypeError, ValueError):
+        return PairRow(row["UID"], phenomenon, row["sentence_good"], row["sentence_bad"], int(str(number)), row)
+    except ValueError:
         raise UserError(f"{where}: pairID '{number}' is no number") from None
 
 
@@ -72,17 +73,17 @@ def _files(path: Path) -> Iterator[tuple[str, str]]:
     """(file name, text) of every .jsonl in a folder (one level) or a tar archive, or of one file, in name order."""
     if path.is_dir():
         for file in sorted(path.glob("*.jsonl")):
-            yield file.name, _decode(file.read_bytes(), file.name)
+            yield file.name, decode_utf8(file.read_bytes(), file.name)
     elif path.is_file() and path.suffix == ".jsonl":
-        yield path.name, _decode(path.read_bytes(), path.name)
+        yield path.name, decode_utf8(path.read_bytes(), path.name)
     elif path.is_file():
         try:
             with tarfile.open(path) as archive:
                 members = sorted((member for member in archive if _is_pairs(member)), key=lambda member: member.name)
                 for member in members:
-                    file = archive.extractfile(member)
-                    if file is not None:
-                        yield PurePosixPath(member.name).name, _decode(file.read(), member.name)
+                    content = archive.extractfile(member)
+                    if content is not None:
+                        yield PurePosixPath(member.name).name, decode_utf8(content.read(), member.name)
         except (tarfile.TarError, EOFError, OSError) as error:
             raise UserError(f"{path}: not a readable tar archive ({error}); give a folder, a .jsonl file or a .tar.gz") from None
     else:
@@ -92,10 +93,3 @@ def _files(path: Path) -> Iterator[tuple[str, str]]:
 def _is_pairs(member: tarfile.TarInfo) -> bool:
     name = PurePosixPath(member.name).name
     return member.isfile() and name.endswith(".jsonl") and not name.startswith("._")
-
-
-def _decode(data: bytes, where: str) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{where}: not UTF-8 (byte {error.start}); save the file as UTF-8") from None

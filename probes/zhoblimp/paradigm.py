@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fluent.console import UserError
+from fluent.records.source import open_source
 from probes.zhoblimp.phrases import Phrases
 from probes.zhoblimp.rules import Lexical, PhraseRule, Position, normalised, parse_position
-from probes.zhoblimp.vocabulary import Vocabulary, read_utf8
+from probes.zhoblimp.vocabulary import Vocabulary, decode_utf8, read_utf8
 
 _TEXT_FIELDS = ("uid", "user", "phenomenon")
 
@@ -91,11 +92,14 @@ def parse_paradigm(text: str, where: str) -> Paradigm:
 
 
 def read_paradigms(path: Path) -> list[Paradigm]:
-    """One file, or all ``.json`` files of a folder in name order."""
-    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    if not files:
-        raise UserError(f"{path}: no .json paradigm files in this folder")
-    return [parse_paradigm(read_utf8(file), file.name) for file in files]
+    """One file, or all ``.json`` files of a folder or zip in name order."""
+    if path.suffix == ".json":
+        return [parse_paradigm(read_utf8(path), path.name)]
+    source = open_source(path)
+    names = [name for name in source.names() if name.endswith(".json")]
+    if not names:
+        raise UserError(f"{path}: no .json paradigm files here; name a folder or zip of them")
+    return [parse_paradigm(decode_utf8(source.read(name), name), name) for name in names]
 
 
 def check_paradigm(paradigm: Paradigm, vocabulary: Vocabulary, phrases: Phrases) -> None:

@@ -108,13 +108,19 @@ def read_vocabulary(path: Path) -> Vocabulary:
 def read_utf8(path: Path) -> str:
     """A text file as a string; what is wrong with it is said in one line."""
     try:
-        return path.read_text(encoding="utf-8")
+        return decode_utf8(path.read_bytes(), path.name)
     except FileNotFoundError:
         raise UserError(f"no file at {path}; check the path") from None
     except IsADirectoryError:
         raise UserError(f"{path} is a folder; name a file") from None
+
+
+def decode_utf8(data: bytes, where: str) -> str:
+    """Bytes as text; a ``UserError`` that names the first byte that is not UTF-8."""
+    try:
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 (byte {error.start}); save the file as UTF-8") from None
+        raise UserError(f"{where}: not UTF-8 (byte {error.start}); save the file as UTF-8") from None
 
 
 def split_values(cell: str) -> frozenset[str]:
