@@ -1,0 +1,145 @@
+"""Getting a published file: goes on where a cut connection left it, whole at its final name or not there at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zipfile
+from pathlib import Path
+
+import requests
+import tenacity
+
+from fluent.console import UserError, note, progress_bar
+from fluent.records.atomic import write_text
+from fluent.records.run import file_sha256
+
+CHUNK = 1 << 16
+TIMEOUT = (10, 60)
+"""Seconds to wait for a connection, and for the next bytes."""
+
+_BUSY = {429, 500, 502, 503, 504}
+_CUT = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError)
+
+
+class _ComeAgain(requests.ConnectionError):
+    """No exception of requests' own, but worth another try: an answer that ends early, a server that is busy."""
+
+
+def download(url: str, path: Path | str, *, sha256: str | None = None, tries: int = 5, wait_s: float = 1.0) -> str:
+    """Bring ``url`` to ``path`` (a zip is checked to be one) and return its sha256.
+
+    Bytes gather in ``path.partial``; every further try, in this run or a later one, asks for the rest only
+    (HTTP Range with If-Range, RFC 9110 section 14), and starts anew where the server cannot or its file has changed.
+    A finished file at ``path`` is left as it is. ``UserError``: no connection after ``tries`` tries, an HTTP error,
+    a wrong checksum, not a zip.
+    """
+    path = Path(path)
+    if path.is_file():
+        note(f"{path} is there already; remove it to get it anew")
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f"{path.name}.partial")
+        _fetch_patiently(url, partial, tries, wait_s)
+        _check(partial, path, url, sha256)
+        os.replace(partial, path)
+        _notes(partial).unlink(missing_ok=True)
+    checksum = file_sha256(path)
+    if sha256 and checksum != sha256.lower():
+        raise UserError(f"{path} has sha256 {checksum}, expected {sha256}")
+    return checksum
+
+
+def _fetch_patiently(url: str, partial: Path, tries: int, wait_s: float) -> None:
+    retrying = tenacity.Retrying(
+        stop=tenacity.stop_after_attempt(tries),
+        wait=tenacity.wait_exponential_jitter(multiplier=wait_s, max=30 * wait_s),
+        retry=tenacity.retry_if_exception_type(_CUT),
+        before_sleep=lambda state: note(f"connection lost ({_reason(state.outcome.exception() if state.outcome else None)}), trying again"),
+        reraise=True,
+    )
+    try:
+        retrying(_fetch, url, partial)
+    except _CUT as error:
+        kept = partial.stat().st_size if partial.exists() else 0
+        raise UserError(f"no connection to {url} ({_reason(error)}); {kept} bytes are kept, the same command goes on from there") from None
+    except requests.RequestException as error:
+        raise UserError(f"cannot get {url}: {_reason(error)}") from None
+
+
+def _fetch(url: str, partial: Path) -> None:
+    """One try: append what is missing, or start anew."""
+    done = partial.stat().st_size if partial.exists() else 0
+    validator = _read_validator(partial, url)
+    if done and not validator:
+        done = 0  # whose bytes these are cannot be told
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={done}-", "If-Range": validator} if done else {})
+    with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as answer:
+        if answer.status_code == requests.codes.requested_range_not_satisfiable:
+            if answer.headers.get("Content-Range") == f"bytes */{done}":
+                return  # all bytes were there, only the last step was missing
+            partial.unlink()
+            raise _ComeAgain("the server's file is shorter than what is here; starting anew")
+        if answer.status_code in _BUSY:
+            raise _ComeAgain(f"HTTP {answer.status_code} {answer.reason}")
+        if answer.status_code >= 400:
+            raise UserError(f"{url}: HTTP {answer.status_code} {answer.reason}; check the address")
+        done = done if _continues(answer, done) else 0
+        total = _total(answer, done)
+        _write_validator(partial, url, answer)
+        with (
+            partial.open("ab" if done else "wb") as file,
+            progress_bar(total=total, unit="bytes", label=partial.name.removesuffix(".partial"), initial=done) as bar,
+        ):
+            for chunk in answer.iter_content(CHUNK):
+                file.write(chunk)
+                bar.update(len(chunk))
+    if total is not None and partial.stat().st_size != total:
+        raise _ComeAgain(f"{partial.stat().st_size} of {total} bytes")
+
+
+def _continues(answer: requests.Response, done: int) -> bool:
+    match = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
+    return answer.status_code == requests.codes.partial_content and match is not None and int(match[1]) == done
+
+
+def _total(answer: requests.Response, done: int) -> int | None:
+    length = answer.headers.get("Content-Length")
+    return done + int(length) if length and length.isdigit() else None
+
+
+def _check(partial: Path, path: Path, url: str, sha256: str | None) -> None:
+    """A finished file that is not the wanted one is thrown away, lest the next run builds on it."""
+    problem = ""
+    if sha256 and (found := file_sha256(partial)) != sha256.lower():
+        problem = f"has sha256 {found}, expected {sha256}"
+    elif path.suffix == ".zip" and not zipfile.is_zipfile(partial):
+        problem = "is not a zip file (an error page?)"
+    if problem:
+        partial.unlink()
+        _notes(partial).unlink(missing_ok=True)
+        raise UserError(f"what {url} sent {problem}; nothing was kept")
+
+
+def _notes(partial: Path) -> Path:
+    return partial.with_name(f".{partial.name}.json")
+
+
+def _read_validator(partial: Path, url: str) -> str:
+    """The strong ETag or date that says whose beginning the partial file is; "" where unknown."""
+    try:
+        kept = json.loads(_notes(partial).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return ""
+    return str(kept.get("validator", "")) if kept.get("url") == url else ""
+
+
+def _write_validator(partial: Path, url: str, answer: requests.Response) -> None:
+    etag = answer.headers.get("ETag", "")
+    validator = etag if etag and not etag.startswith("W/") else answer.headers.get("Last-Modified", "")
+    write_text(_notes(partial), json.dumps({"url": url, "validator": validator}))
+
+
+def _reason(error: BaseException | None) -> str:
+    return f"{type(error).__name__}: {error}"[:200] if error else "unknown"
