@@ -8,8 +8,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+from fluent.console import UserError
+
+if TYPE_CHECKING:
+    from fluent.scoring.causal import CausalScorer
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -51,3 +57,18 @@ def published() -> Path:
 def root() -> Path:
     """The repository."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> CausalScorer:
+    """The embedded model as a scorer, loaded once (mark the test with ``@pytest.mark.model``)."""
+    from fluent.scoring.causal import load_scorer
+    from fluent.scoring.embedded import embedded_gguf
+
+    try:
+        embedded_gguf()
+    except UserError as missing:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(missing), pytrace=False)
+        pytest.skip(str(missing))
+    return load_scorer("smollm2", device="cpu")

@@ -84,7 +84,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class ScorerDescription:
-    """What made the numbers; goes into run.json and, shortened, into the signature."""
+    """What made the numbers; goes into run.json and, shortened, into the signature.
+
+    bos: whether sequences begin with BOS in the tokenisation that ``Scorer.describe`` was asked about.
+    """
 
     model: str
     revision: str
@@ -100,8 +103,8 @@ class ScorerDescription:
 class Scorer(Protocol):
     """The causal engine (``fluent.scoring.causal.load_scorer``), or a stand-in with the same three verbs in tests."""
 
-    def describe(self) -> ScorerDescription:
-        """What this scorer is."""
+    def describe(self, tokenisation: Tokenisation = "separate") -> ScorerDescription:
+        """What this scorer is; ``bos`` is told for the given tokenisation (the two can differ)."""
 
     def plan(self, requests: Sequence[Request], tokenisation: Tokenisation) -> Plan:
         """Tokenise all requests in one batch and cut them into packs."""

