@@ -11,6 +11,7 @@ import sys
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from fluent.console import ArgumentParser, UserError, mark_span, run_main, split_list
@@ -134,10 +135,11 @@ def foreign_words(text: str, entry: Entry, scripts: Sequence[str]) -> list[str]:
     native = tuple(_SCRIPT.get(script, script.upper()) for script in scripts)
     strange = []
     for word in re.findall(r"\w+", text):
-        letters = [letter for letter in word if letter.isalpha()]
-        own = all(unicodedata.name(letter).startswith(native) for letter in letters)
-        if not own and word.casefold() not in english and not _ROMAN.fullmatch(word):
-            strange.append(word)
+        # One run of letters at a time: Chinese sets a foreign name and the native noun without a blank (U2乐队).
+        for own, letters in groupby(word, lambda letter: letter.isalpha() and unicodedata.name(letter).startswith(native)):
+            run = "".join(letters)
+            if not own and any(map(str.isalpha, run)) and run.casefold() not in english and not _ROMAN.fullmatch(run):
+                strange.append(run)
     return strange
 
 
