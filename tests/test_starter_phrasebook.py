@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from fluent.console import UserError
-from fluent.translating.phrasebook import Phrasebook, read_facts
+from fluent.translating.backend import Item, Translator
+from fluent.translating.phrasebook import Phrasebook, PhrasebookTranslator
 from fluent.translating.phrasebook_check import languages, main, mistakes
+from fluent.translating.phrasebook_rows import read_facts
 
 RELATIONS = ("P19", "P20", "P36", "P1376", "P103", "P407", "P495", "P159", "P740", "P108", "P463", "P127")
 FINISHED = ("en", "ru")
@@ -92,3 +94,19 @@ def test_the_command_lists_what_is_missing(capsys: pytest.CaptureFixture[str]) -
     assert printed.count("⟦") == len(RELATIONS)
     with pytest.raises(UserError, match="unknown language"):
         main(["--lang", "xx"])
+
+
+def test_the_back_end_answers_with_the_object_span() -> None:
+    translator = PhrasebookTranslator()
+    assert isinstance(translator, Translator)
+    translator.check("en", "ru", "P19")
+    known = Item(0, "P19", "Q152393", "Q1741", "Alfred Adler", "Vienna", "", "", "Alfred Adler was born in Vienna .", "ru")
+    unknown = Item(1, "P19", "Q1", "Q1741", "Nobody", "Vienna", "", "", "Nobody was born in Vienna .", "ru")
+    answers = [answer for _, answer in translator.translate([known, unknown])]
+    assert answers[0].text == "Альфред Адлер родился в Вене."
+    assert answers[0].text[slice(*answers[0].object_span or ())] == "Вене"
+    assert (answers[1].text, answers[1].status) == (None, "missing")
+    assert "no row for Q1" in answers[1].detail
+    for source, target, relation in (("ru", "cs", "P19"), ("en", "en", "P19"), ("en", "ru", "P101"), ("en", "de", "P19")):
+        with pytest.raises(UserError):
+            translator.check(source, target, relation)

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from fluent.console import ArgumentParser, UserError, mark_span, run_main, split_list
 from fluent.languages import language
-from fluent.translating.phrasebook import DATA, NOT_NEEDED, PLAIN_COLUMNS, Entry, Fact, Phrasebook, read_cells, read_facts
+from fluent.translating.phrasebook import SOURCE, Phrasebook
+from fluent.translating.phrasebook_rows import DATA, NOT_NEEDED, PLAIN_COLUMNS, Entry, Fact, read_cells, read_facts
 
-SOURCE = "en"
 MIN_FACTS = 30
 _PLACEHOLDER = re.compile(r"\[[^\]]*\]?|\{[^}]*\}?")
 _KNOWN_PLACE = re.compile(r"\[[XY](:[a-z0-9]+)?\]")
