@@ -12,8 +12,6 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
-from fluent.console import UserError
-
 
 @contextlib.contextmanager
 def replacing(path: Path | str) -> Iterator[Path]:
@@ -23,12 +21,7 @@ def replacing(path: Path | str) -> Iterator[Path]:
     which tells it in one line.
     """
     path = Path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise UserError(f"cannot write {path}: {path.parent} is a file, or lies in one; choose another folder") from None
-    if path.is_dir():
-        raise UserError(f"cannot write {path}: a folder stands there; move it away")
+    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
     try:
         yield temporary

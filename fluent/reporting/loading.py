@@ -6,8 +6,11 @@ Everything in ``fluent/reporting`` starts from these two and never opens a dump 
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +18,7 @@ import pandas as pd
 
 from fluent.console import UserError, progress
 from fluent.records.dump import Dump, find_dumps, read_dump
+from fluent.records.run import run_path
 from fluent.records.source import open_source
 
 
@@ -115,6 +119,24 @@ class DumpFolder:
         ]
         return [self.table(*key) for key in progress(wanted, total=len(wanted), unit="dumps", label=f"reading {self.path.name}")]
 
+    def signature(self, tables: Iterable[RankTable]) -> str:
+        """One line on what made these dumps: their run records' signatures, joined, or the digest of dumps without a record.
+
+        Parts that all records share are printed once, parts that differ side by side; data digests are digested together.
+        """
+        present = set(self._source.names())
+        records, bare = [], []
+        for name in sorted(table.name for table in tables):
+            record = str(run_path(name))
+            if record in present:
+                records.append(_recorded_signature(self._source.read(record), self._source.where(record)).split("|"))
+            else:
+                bare.append(hashlib.sha256(self._source.read(name)).hexdigest())
+        parts = [_joined(list(dict.fromkeys(values))) for values in zip_longest(*records, fillvalue="")]
+        if bare:
+            parts.append(f"dumps without a run record:{_digest(bare)} ({len(bare)} files)")
+        return "|".join(parts)
+
     def _instead(self, lang: str, relation: str) -> str:
         if lang not in self.languages():
             return f"it has the languages {', '.join(self.languages())}; choose with --langs"
@@ -157,6 +179,23 @@ def rank_table(dump: Dump) -> RankTable:
         form_ranks=forms,
         n_distractors=frame["n_distractors"].astype(int) if "n_distractors" in frame else None,
     )
+
+
+def _recorded_signature(data: bytes, where: str) -> str:
+    try:
+        return str(json.loads(data)["signature"])
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"{where} is not a run record with a signature; score the dump beside it again or remove the record") from None
+
+
+def _joined(values: list[str]) -> str:
+    if len(values) > 1 and all(value.startswith("data:") for value in values):
+        return f"data:{_digest(values)} ({len(values)} files)"
+    return "/".join(values)
+
+
+def _digest(texts: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(sorted(texts)).encode()).hexdigest()[:8]
 
 
 _RESULTS = frozenset(("true_ranks", "top1_correct", "top3_correct", "prompt_prob", "rank", "rank_min", "rank_max", "own_rank", "logprob"))

@@ -38,3 +38,13 @@ def output_folder(path: Path) -> Path:
         raise UserError(f"{path} is a file, not a folder: give a folder for the outputs")
     path.mkdir(parents=True, exist_ok=True)
     return path
+
+
+def add_short_rule(parser: argparse.ArgumentParser) -> None:
+    """Add ``--exclude-short``, for the tables that leave out rows with a prompt cut too early."""
+    parser.add_argument(
+        "--exclude-short",
+        choices=("gt", "any", "no"),
+        help="leave out rows with a prompt under a third of the others' length: in gt (default in paper style), in any verbalisation "
+        "but the template (default in clean style), or no",
+    )

@@ -1,0 +1,154 @@
+"""Tables 1, 3 and 7: R@1 and mean rank, macro over relations, for each language and verbalisation.
+
+``general`` reads the narrow dumps, ``general-wide`` the wide ones, ``additional-langs`` the languages whose dumps have
+fewer verbalisations than the richest.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from tabulate import tabulate
+
+from fluent.console import UserError
+from fluent.reporting.latex import Column, Raw, bold, booktabs, number, write_table
+from fluent.reporting.loading import DumpFolder, RankTable
+from fluent.reporting.measures import macro, mean_rank, recall_at, value_at
+from fluent.reporting.options import add_short_rule
+from fluent.reporting.paired import significantly_best
+from fluent.reporting.remarks import remarks
+from fluent.reporting.selection import (
+    ADDITIONAL,
+    R8,
+    R15,
+    SLAVIC,
+    Selection,
+    common_relations,
+    languages_with_most_verbalisations,
+    select,
+    short_rule,
+)
+
+FLIPS = 2000
+"""Random flips of the permutation tests behind the bold figures: p is known to about 0.005 at 0.05."""
+ROWS_ARE_LANGUAGES_FROM = 7
+"""With this many languages the clean table is turned: a page is longer than it is wide."""
+
+
+BOLD = "Bold: better than every other verbalisation of that language, p < 0.05 (paired permutation test, Holm)."
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One of the three commands: its file, the paper's choice, its title."""
+
+    name: str
+    langs: tuple[str, ...]
+    relations: tuple[str, ...]
+    title: str
+
+
+KINDS = {
+    "general": Kind("general_table", SLAVIC, R15, "Knowledge retrieval by verbalisation"),
+    "general-wide": Kind("general_table_wide", SLAVIC, R15, "Knowledge retrieval by verbalisation, aliases counted as right"),
+    "additional-langs": Kind("general_table_additional_langs", ADDITIONAL, R8, "Knowledge retrieval in the additional languages"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of general, general-wide and additional-langs."""
+    add_short_rule(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write one of the three tables."""
+    path = arguments.wide if arguments.command == "general-wide" else arguments.stats
+    write_general_table(arguments.command, DumpFolder(path), arguments)
+    return 0
+
+
+def write_general_table(kind_name: str, folder: DumpFolder, arguments: argparse.Namespace) -> Path:
+    """Select, lay out and write the table of this kind; returns its path."""
+    kind = KINDS[kind_name]
+    selection = select_for(kind_name, folder, arguments)
+    body = paper_layout(selection) if arguments.style == "paper" else clean_layout(selection)
+    comments = [] if arguments.style == "paper" else remarks(kind.title, selection, folder, [BOLD])
+    return write_table(arguments.tables, kind.name, body, comments)
+
+
+def select_for(kind_name: str, folder: DumpFolder, arguments: argparse.Namespace) -> Selection:
+    """The dumps of this table: as asked, else the paper's in paper style, else all that can be compared."""
+    kind = KINDS[kind_name]
+    langs = arguments.langs or (kind.langs if arguments.style == "paper" else comparable_languages(kind_name, folder))
+    if not langs:
+        raise UserError(f"{folder.path}: all languages have the same verbalisations: see the general table, or choose with --langs")
+    whole_paper = arguments.style == "paper" and not arguments.langs
+    relations = arguments.relations or (kind.relations if whole_paper else common_relations(folder, langs, kind.relations))
+    return select(folder, langs, relations, arguments.verbalisations, short_rule(arguments.style, arguments.exclude_short))
+
+
+def comparable_languages(kind_name: str, folder: DumpFolder) -> tuple[str, ...]:
+    """The languages with the most verbalisations (general) or the others (additional)."""
+    richest, others = languages_with_most_verbalisations(folder)
+    return others if kind_name == "additional-langs" else richest
+
+
+def values(selection: Selection) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(R@1, mean rank), each verbalisations × languages, unrounded."""
+    return macro(selection, recall_at(1)), macro(selection, mean_rank)
+
+
+def paper_layout(selection: Selection) -> str:
+    """The published layout: numbers without padding zeros, ruled columns, two header lines."""
+    recall, ranks = values(selection)
+    rows = [
+        [v, *(round(value_at(recall, v, x), 3) for x in selection.langs), *(round(value_at(ranks, v, x), 2) for x in selection.langs)]
+        for v in selection.verbalisations
+    ]
+    width = len(selection.langs)
+    text = tabulate(rows, headers=["verbalization", *selection.langs, *selection.langs], tablefmt="latex")
+    spec = "|l|" + 2 * ("r" * width + "|")
+    heading = rf"& \multicolumn{{{width}}}{{c|}}{{R@1 $\uparrow$}} & \multicolumn{{{width}}}{{c|}}{{Mean Rank $\downarrow$}} \\"
+    plain = rf"\begin{{tabular}}{{l{'r' * 2 * width}}}"
+    return text.replace(plain, f"\\begin{{tabular}}{{{spec}}} \n \\hline {heading}", 1)
+
+
+def clean_layout(selection: Selection) -> str:
+    """Ours: three and two decimals everywhere, the best value bold where the paired test says that it is better."""
+    recall, ranks = values(selection)
+    best = {lang: better_than_all(selection, lang) for lang in selection.langs}
+    cells = {
+        (v, lang): (_marked(value_at(recall, v, lang), 3, best[lang][0] == v), _marked(value_at(ranks, v, lang), 2, best[lang][1] == v))
+        for v in selection.verbalisations
+        for lang in selection.langs
+    }
+    titles = (Raw(r"R@1 $\uparrow$"), Raw(r"Mean rank $\downarrow$"))
+    across, down = selection.langs, selection.verbalisations
+    if len(selection.langs) >= ROWS_ARE_LANGUAGES_FROM:
+        across, down = down, across
+        cells = {(lang, v): cell for (v, lang), cell in cells.items()}
+    columns = [Column("", "l"), *(Column(name, "r", title) for title in titles for name in across)]
+    rows = [[name, *(cells[name, other][part] for part in (0, 1) for other in across)] for name in down]
+    return booktabs(columns, rows)
+
+
+def _marked(value: float, digits: int, best: bool) -> Raw:
+    return bold(number(value, digits)) if best else number(value, digits)
+
+
+def better_than_all(selection: Selection, lang: str) -> tuple[str | None, str | None]:
+    """The verbalisation that is significantly better than every other, for (R@1, mean rank); None where there is none.
+
+    Paired permutation tests of the means over relations, Holm's correction over the others (``paired.significantly_best``).
+    """
+    facts = pd.concat([_ranks_of_facts(table) for table in selection.of(lang)], ignore_index=True)
+    best = [significantly_best(facts, selection.verbalisations, metric, flips=FLIPS) for metric in ("R@1", "mean rank")]
+    return best[0], best[1]
+
+
+def _ranks_of_facts(table: RankTable) -> pd.DataFrame:
+    keys = {"language": table.lang, "relation": table.relation, "sub_uri": table.facts["sub_uri"], "obj_uri": table.facts["obj_uri"]}
+    return pd.concat([pd.DataFrame(keys), table.rank], axis=1)

@@ -1,0 +1,110 @@
+"""Table 2: how much better the inflected form ranks than the label from the dictionary.
+
+For facts with exactly two correct forms: rank(label) - rank(other form), mean over facts, then over relations.
+A reader should know what it cannot show: where the label is the beginning of the inflected form, its probability is
+never the smaller one, whatever the grammar says.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pandas as pd
+from tabulate import tabulate
+
+from fluent.console import UserError
+from fluent.reporting.general_table import ROWS_ARE_LANGUAGES_FROM
+from fluent.reporting.latex import Column, Raw, booktabs, number, write_table
+from fluent.reporting.loading import DumpFolder
+from fluent.reporting.measures import inflection_deltas, macro, mean_inflection_delta, value_at
+from fluent.reporting.options import add_short_rule
+from fluent.reporting.remarks import remarks
+from fluent.reporting.selection import (
+    R8_INFLECTION,
+    R15,
+    SLAVIC,
+    Selection,
+    common_relations,
+    languages_with_most_verbalisations,
+    select,
+    short_rule,
+)
+
+NAME = "infl_delta_table"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of infl-delta."""
+    add_short_rule(parser)
+    parser.add_argument(
+        "--with-all-relations", action="store_true", help="add each value over the paper's 15 relations (or all common ones) as a subscript"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the table."""
+    write_infl_table(DumpFolder(arguments.stats), arguments)
+    return 0
+
+
+def write_infl_table(folder: DumpFolder, arguments: argparse.Namespace) -> Path:
+    """Select, lay out and write; a selection in which no fact has two forms is a ``UserError``."""
+    langs = arguments.langs or (SLAVIC if arguments.style == "paper" else languages_with_most_verbalisations(folder)[0])
+    whole_paper = arguments.style == "paper" and not arguments.langs
+    relations = arguments.relations or (R8_INFLECTION if whole_paper else common_relations(folder, langs, R8_INFLECTION))
+    rule = short_rule(arguments.style, arguments.exclude_short)
+    selection = select(folder, langs, relations, arguments.verbalisations, rule)
+    values = deltas(selection)
+    all_values = None
+    if getattr(arguments, "with_all_relations", False):
+        wider = R15 if whole_paper else common_relations(folder, langs, R15)
+        all_values = deltas(select(folder, langs, wider, selection.verbalisations, rule))
+    if arguments.style == "paper":
+        return write_table(arguments.tables, NAME, paper_layout(values, all_values))
+    counted = ", ".join(f"{lang} {sum(len(inflection_deltas(table)) for table in selection.of(lang))}" for lang in langs)
+    more = [
+        f"Positive: the other form ranks better than the label. Facts with exactly two correct forms in every verbalisation: {counted}.",
+        "Where the label is the beginning of the other form, the label cannot be the less probable one: read the sign with care.",
+    ]
+    comments = remarks("Rank of the label minus rank of the other form", selection, folder, more)
+    return write_table(arguments.tables, NAME, clean_layout(values, all_values), comments)
+
+
+def deltas(selection: Selection) -> pd.DataFrame:
+    """verbalisations × languages: macro mean of rank(label) - rank(other form), unrounded."""
+    values = macro(selection, mean_inflection_delta)
+    empty = [lang for lang in selection.langs if values[lang].isna().all()]
+    if len(empty) == len(selection.langs):
+        raise UserError(
+            f"no fact of {', '.join(empty)} has exactly two correct forms, the label one of them, in every verbalisation: "
+            "choose narrow dumps, other languages, or fewer verbalisations"
+        )
+    return values
+
+
+def paper_layout(values: pd.DataFrame, all_values: pd.DataFrame | None = None) -> str:
+    """The published layout: two decimals, ruled columns; with ``all_values`` as subscripts the numbers lose their zeros, as there."""
+    headers = ["verbalization", *values.columns]
+    spec = f"|l|{'r' * len(values.columns)}|"
+    if all_values is None:
+        text = tabulate([[v, *values.loc[v]] for v in values.index], headers=headers, tablefmt="latex_raw", floatfmt=".2f")
+    else:
+        both = values.astype(float).round(2).astype(str) + "_{" + all_values.astype(float).round(2).astype(str) + "}"
+        cells = [[v, *both.loc[v]] for v in values.index]
+        text = tabulate(cells, headers=headers, tablefmt="latex_raw")
+    first, _, rest = text.partition("\n")
+    return f"\\begin{{tabular}}{{{spec}}}\n{rest}"
+
+
+def clean_layout(values: pd.DataFrame, all_values: pd.DataFrame | None = None) -> str:
+    """Ours: two decimals everywhere, a real minus sign; languages as rows when there are many."""
+
+    def cell(v: str, lang: str) -> Raw:
+        main = number(value_at(values, v, lang), 2)
+        return main if all_values is None else Raw(rf"{main}\textsubscript{{{number(value_at(all_values, v, lang), 2)}}}")
+
+    langs, names = list(values.columns), list(values.index)
+    if len(langs) >= ROWS_ARE_LANGUAGES_FROM:
+        return booktabs([Column("", "l"), *map(Column, names)], [[lang, *(cell(v, lang) for v in names)] for lang in langs])
+    return booktabs([Column("", "l"), *map(Column, langs)], [[v, *(cell(v, lang) for lang in langs)] for v in names])

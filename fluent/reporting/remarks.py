@@ -1,0 +1,28 @@
+"""What stands above every clean table and below every graph: what it shows, from which dumps, made how."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fluent.reporting.loading import DumpFolder
+from fluent.reporting.selection import Selection
+
+_SHORT = {
+    "gt": "rows whose gt prompt is under a third of the others' length left out",
+    "any": "rows with a prompt under a third of the others' length left out",
+    "no": "no row left out for its length",
+}
+
+
+def caption(title: str, selection: Selection) -> str:
+    """One sentence: title, languages, relations, facts, rule for short prompts, protocol."""
+    facts = ", ".join(f"{lang} {sum(map(len, selection.of(lang)))}" for lang in selection.langs)
+    return (
+        f"{title}. Unweighted mean over {len(selection.relations)} relations ({' '.join(selection.relations)}); facts: {facts}; "
+        f"{_SHORT[selection.short_rule]}; protocol: {selection.protocol}."
+    )
+
+
+def remarks(title: str, selection: Selection, folder: DumpFolder, more: Sequence[str] = ()) -> list[str]:
+    """Caption, further remarks and signature, one line each."""
+    return [caption(title, selection), *more, f"signature: {folder.signature(selection.tables.values())}"]
