@@ -12,6 +12,8 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+from fluent.console import UserError
+
 
 @contextlib.contextmanager
 def replacing(path: Path | str) -> Iterator[Path]:
@@ -21,7 +23,12 @@ def replacing(path: Path | str) -> Iterator[Path]:
     which tells it in one line.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise UserError(f"cannot write {path}: {path.parent} is a file, or lies in one; choose another folder") from None
+    if path.is_dir():
+        raise UserError(f"cannot write {path}: a folder stands there; move it away")
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
     try:
         yield temporary

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from fluent.console import UserError
+from fluent.console import UserError, note
 from fluent.records.atomic import write_text
 from fluent.records.source import Source
 from fluent.records.table import format_table, read_table
@@ -113,8 +113,7 @@ def read_benchmark(source: Source, lang: str, relation: str, spec: str | None = 
     """Read one (language, relation). Without ``spec`` there must be just one such file."""
     found = [entry for entry in find_benchmarks(source) if entry[:2] == (lang, relation) and spec in {None, entry[2]}]
     if not found:
-        wanted = f"{lang}_{relation}" + (f"_{spec}" if spec else "")
-        raise UserError(f"no benchmark file {wanted}*.tsv in {source.path}")
+        raise UserError(f"no benchmark file for {lang} {relation}{f' with spec {spec}' if spec else ''} in {source.path}")
     if len(found) > 1:
         specs = ", ".join(entry[2] or '""' for entry in found)
         raise UserError(f"{len(found)} benchmark files for {lang} {relation} in {source.path}: choose one with --spec ({specs})")
@@ -122,6 +121,8 @@ def read_benchmark(source: Source, lang: str, relation: str, spec: str | None = 
     data = source.read(name)
     where = source.where(name)
     table = read_table(data, where)
+    if not data.endswith((b"\n", b"\r")):
+        note(f"{where}: no line end after the last row; if the file was cut off, its last cell is not whole")
     if any(column.endswith("_top1_correct") for column in table.columns):
         raise UserError(f"{where} is a rank dump, not a benchmark file; give the folder of the benchmark (fixed_data)")
     find_verbalisations(table.columns, where)

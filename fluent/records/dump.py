@@ -55,7 +55,10 @@ class Dump:
 
 
 def dump_name(lang: str, relation: str, verbalisations: Sequence[str]) -> str:
-    """The published naming: ``ru_P19_template_gt_chatgpt.tsv``."""
+    """The published naming: ``ru_P19_template_gt_chatgpt.tsv``. Characters that some file system refuses are a ``UserError``."""
+    bad = [name for name in verbalisations if re.search(r'[\s/\\:|*?"<>]', name)]
+    if bad:
+        raise UserError(f"verbalisation {bad[0]!r} cannot stand in a file name; rename its columns")
     return f"{lang}_{relation}_{'_'.join(verbalisations)}.tsv"
 
 
@@ -198,10 +201,14 @@ def _parse_list(cell: str) -> list[str]:
 
 
 def _parse_flag(cell: str) -> int:
-    return {"0": 0, "1": 1}[cell] if cell in {"0", "1"} else int("no flag")
+    if cell not in {"0", "1"}:
+        raise ValueError(cell)
+    return int(cell)
 
 
 def _parse_int(cell: str) -> int:
+    if not re.fullmatch(r"-?[0-9]+", cell):  # int() would also take "1_0" and digits of other scripts
+        raise ValueError(cell)
     return int(cell)
 
 

@@ -94,7 +94,13 @@ def run_path(dump: Path | str) -> Path:
 
 
 def write_run(path: Path | str, record: RunRecord) -> None:
-    """Write the record with its signature first; infinities and NaN become strings, since JSON has none."""
+    """Write the record with its signature first; infinities and NaN become strings, since JSON has none.
+
+    ``ValueError`` where the rows do not add up: nothing may be dropped without a word.
+    """
+    told = record.rows_scored + sum(record.rows_left_out.values()) + record.rows_beyond_limit
+    if told != record.rows_in:
+        raise ValueError(f"{path}: {record.rows_in} rows came in, {told} are told of")
     fields = {"signature": record.signature} | _plain(dataclasses.asdict(record))
     write_text(path, json.dumps(fields, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
