@@ -20,6 +20,7 @@ from statsmodels.stats.multitest import multipletests
 
 from fluent.console import UserError
 from fluent.reporting.clusters import find_design, metric_columns
+from fluent.reporting.comparing import POOLED, Pair, Settings, align, compare_pairs
 from fluent.reporting.intervals import bootstrap, draw_weights
 from fluent.reporting.paired import effect_size, holm, mcnemar, permutation_test, significantly_best, superiority
 
@@ -208,3 +209,56 @@ class TestSignificantlyBest:
 
     def test_nothing_to_compare_with(self):
         assert significantly_best(self.table(4), ["gt"], "R@1") is None
+
+
+class TestComparePairs:
+    SETTINGS = Settings(cutoffs=(1, 3), resamples=400)
+    PAIRS = (Pair("template", "gt"), Pair("template", "chatgpt"))
+
+    @staticmethod
+    def table() -> pd.DataFrame:
+        generator = np.random.default_rng(21)
+        keys = [(lang, f"P{i % 2}", f"Q{i}", "Q1") for lang in ("ru", "cs", "es") for i in range(30)]
+        ranks = {way: generator.integers(1, 9, size=90).astype(float) for way in ("template", "gt", "chatgpt")}
+        table = facts(keys).assign(**ranks)
+        table.loc[table["language"] == "es", "chatgpt"] = np.nan
+        return table
+
+    def test_every_language_and_the_pool_and_only_pairs_that_exist(self):
+        values, differences = compare_pairs(self.table(), self.PAIRS, self.SETTINGS)
+        seen = differences.groupby("comparison")["language"].unique().map(list).to_dict()
+        assert seen == {"template → gt": ["ru", "cs", "es", POOLED], "template → chatgpt": ["ru", "cs", POOLED]}
+        assert len(differences) == 7 * 2 * 4
+        assert len(values) == (3 + 3 + 2 + 3) * 2 * 4
+
+    def test_values_and_differences_equal_plain_pandas(self):
+        table = self.table()
+        _, differences = compare_pairs(table, self.PAIRS, self.SETTINGS)
+        row = differences.query("comparison == 'template → gt' and language == 'cs' and average == 'macro' and metric == 'MRR'").iloc[0]
+        czech = table[table["language"] == "cs"]
+        by_hand = (1 / czech[["template", "gt"]]).groupby(czech["relation"]).mean().mean()
+        assert [row["first_value"], row["second_value"]] == pytest.approx(by_hand.tolist())
+        assert row["difference"] == pytest.approx(by_hand["gt"] - by_hand["template"])
+        assert row["low"] < row["difference"] < row["high"]
+        assert (row["facts"], row["clusters"], row["relations"]) == (30, 30, 2)
+
+    def test_holm_is_over_the_languages_of_a_comparison_and_leaves_the_pool_out(self):
+        _, differences = compare_pairs(self.table(), self.PAIRS, self.SETTINGS)
+        family = differences.query("comparison == 'template → gt' and average == 'micro' and metric == 'R@1'")
+        assert np.isnan(family.loc[family["language"] == POOLED, "p_mcnemar_holm"]).all()
+        single = family[family["language"] != POOLED]
+        assert single["p_mcnemar_holm"].tolist() == pytest.approx(multipletests(single["p_mcnemar"], method="holm")[1].tolist())
+
+    def test_intervals_of_values_stay_in_the_metrics_range(self):
+        table = one_relation(12).assign(template=[1.0] * 11 + [2.0], gt=1.0)
+        values, _ = compare_pairs(table, [Pair("template", "gt")], self.SETTINGS)
+        template = values[values["way"] == "template"]
+        assert template.loc[template["metric"] != "mean rank", "high"].max() <= 1
+        assert template.loc[template["metric"] == "mean rank", "low"].min() >= 1
+
+    def test_alignment_of_two_folders_counts_what_only_one_has(self):
+        first, second = one_relation(5).assign(a=1.0), one_relation(7).iloc[2:].assign(b=2.0)
+        merged, only_first, only_second = align(first, second, ("A", "B"))
+        assert (len(merged), only_first, only_second) == (3, 2, 2)
+        with pytest.raises(UserError, match="A and B share no fact"):
+            align(first, second.assign(language="cs"), ("A", "B"))

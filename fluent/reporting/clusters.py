@@ -101,7 +101,7 @@ def find_design(table: pd.DataFrame) -> Design:
     unit = ["relation", "sub_uri", "obj_uri"] if pooled else ["relation", "sub_uri"]
     cluster = table.groupby(unit, sort=False).ngroup().to_numpy(dtype=np.int64)
     relation = pd.factorize(table["relation"])[0].astype(np.int64)
-    cell = table.groupby(["language", "relation"], sort=False).ngroup().to_numpy(dtype=np.int64)
+    cell: Integers = table.groupby(["language", "relation"], sort=False).ngroup().to_numpy().astype(np.int64)
     first_row_of_cell = np.unique(cell, return_index=True)[1]
     language = table["language"].to_numpy()[first_row_of_cell]
     relations_of = {name: int(count) for name, count in zip(*np.unique(language, return_counts=True), strict=True)}

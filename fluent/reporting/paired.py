@@ -73,7 +73,7 @@ def permutation_test(design: Design, differences: Floats, *, flips: int = 10_000
     return dict(zip(AVERAGES, np.split(p_values, len(AVERAGES)), strict=True))
 
 
-def holm(p_values: Sequence[float]) -> Floats:
+def holm(p_values: Sequence[float] | Floats) -> Floats:
     """Holm's step-down adjustment of a family of p-values; NaN (no test) stays out of the family."""
     values = np.asarray(p_values, dtype=float)
     adjusted = np.full(len(values), np.nan)

@@ -1,0 +1,181 @@
+"""From per-fact ranks of two ways to everything that is said about their difference.
+
+A way is a verbalisation of one folder, or the same verbalisation of two folders (two models, two protocols).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from fluent.console import UserError
+from fluent.reporting.clusters import AVERAGES, KEYS, Design, Floats, find_design, metric_columns, require_single_facts
+from fluent.reporting.intervals import Interval, bootstrap
+from fluent.reporting.paired import effect_size, holm, mcnemar, permutation_test, superiority
+
+POOLED = "all"
+"""What stands in the language column where the languages are pooled."""
+
+VALUE_COLUMNS = ("language", "way", "average", "metric", "facts", "rows", "relations", "value", "low", "high")
+DIFFERENCE_COLUMNS = (
+    *("comparison", "first", "second", "language", "average", "metric", "facts", "rows", "clusters", "relations"),
+    *("first_value", "second_value", "difference", "low", "high", "effect_size", "superiority"),
+    *("p_permutation", "p_permutation_holm", "gained", "lost", "odds_ratio", "p_mcnemar", "p_mcnemar_holm"),
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """cutoffs: the k of R@k. level: of the intervals. resamples: bootstrap samples and sign flips. seed: of both."""
+
+    cutoffs: tuple[int, ...] = (1, 3, 5)
+    level: float = 0.95
+    resamples: int = 10_000
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two columns of ranks to compare; differences are second minus first."""
+
+    first: str
+    second: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.first} → {self.second}"
+
+
+def compare_pairs(table: pd.DataFrame, pairs: Sequence[Pair], settings: Settings) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(values, differences) of these pairs, per language and, where there are several, pooled.
+
+    table: rows as ``clusters.fact_ranks`` makes them; NaN where a way has no rank for that row, and such rows are
+    left out of the pairs with that way. Columns as in VALUE_COLUMNS and DIFFERENCE_COLUMNS. Holm's family is the
+    languages of one comparison, average and metric; the pooled row is outside it.
+    """
+    values: dict[tuple[str, str], pd.DataFrame] = {}
+    differences = []
+    for language, rows in parts(table):
+        for together, facts in _same_rows(rows, pairs):
+            new_values, new_differences = _compare_together(facts, together, settings)
+            differences.append(new_differences.assign(language=language))
+            for way, frame in new_values.items():
+                # one way stands in several pairs: the widest set of rows speaks for it
+                if (language, way) not in values or values[language, way]["rows"].iloc[0] < len(facts):
+                    values[language, way] = frame.assign(language=language)
+    if not differences:
+        raise UserError(f"no fact has ranks for {' or '.join(pair.name for pair in pairs)}; choose with --verbalisations or --langs")
+    joined = _in_order(differences, DIFFERENCE_COLUMNS)
+    by_pair = joined["comparison"].map({pair.name: place for place, pair in enumerate(pairs)})
+    return _in_order(values.values(), VALUE_COLUMNS), with_holm(joined.iloc[np.argsort(by_pair, kind="stable")].reset_index(drop=True))
+
+
+def _same_rows(table: pd.DataFrame, pairs: Sequence[Pair]) -> Iterator[tuple[list[Pair], pd.DataFrame]]:
+    """The pairs that can be compared on the same rows, with those rows: they share one set of resamples."""
+    groups: dict[bytes, list[Pair]] = {}
+    for pair in pairs:
+        ranked = table[[pair.first, pair.second]].notna().all(axis=1).to_numpy()
+        if ranked.any():
+            groups.setdefault(ranked.tobytes(), []).append(pair)
+    for mask, together in groups.items():
+        yield together, table[np.frombuffer(mask, dtype=bool)]
+
+
+def _compare_together(table: pd.DataFrame, pairs: Sequence[Pair], settings: Settings) -> tuple[dict[str, pd.DataFrame], pd.DataFrame]:
+    design = find_design(table)
+    ways = list(dict.fromkeys(way for pair in pairs for way in (pair.first, pair.second)))
+    names = metric_columns(np.ones(1), settings.cutoffs)[0]
+    width = len(names)
+    of = {way: metric_columns(table[way].to_numpy(dtype=float), settings.cutoffs)[1] for way in ways}
+    gaps = [of[pair.second] - of[pair.first] for pair in pairs]
+    found = bootstrap(design, np.hstack([*of.values(), *gaps]), level=settings.level, resamples=settings.resamples, seed=settings.seed)
+    p_values = permutation_test(design, np.hstack(gaps), flips=settings.resamples, seed=settings.seed)
+    slices = [slice(start, start + width) for start in range(0, width * (len(ways) + len(pairs)), width)]
+    place = dict(zip(ways, slices, strict=False))
+    head: dict[str, int] = {
+        "facts": len(table.drop_duplicates(["relation", "sub_uri", "obj_uri"])),
+        "rows": len(table),
+        "relations": table["relation"].nunique(),
+    }
+    values = {way: _value_rows(names, found, place[way]).assign(way=way, **head) for way in ways}
+    differences = []
+    for number, pair in enumerate(pairs):
+        labels = {"comparison": pair.name, "first": pair.first, "second": pair.second}
+        where = (place[pair.first], place[pair.second], slices[len(ways) + number])
+        frame = _difference_rows(design, names, (of[pair.first], of[pair.second]), found, where)
+        tested = [p_values[average][number * width : (number + 1) * width] for average in AVERAGES]
+        differences.append(frame.assign(p_permutation=np.concatenate(tested), clusters=len(design.stratum), **labels, **head))
+    return values, pd.concat(differences, ignore_index=True)
+
+
+def parts(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Each language's rows in order of appearance, then all rows as ``POOLED`` where there are several languages."""
+    languages = list(dict.fromkeys(table["language"]))
+    for language in languages:
+        yield language, table[table["language"] == language]
+    if len(languages) > 1:
+        yield POOLED, table
+
+
+def align(first: pd.DataFrame, second: pd.DataFrame, names: tuple[str, str]) -> tuple[pd.DataFrame, int, int]:
+    """Rows of two folders side by side by fact, and how many rows only the first and only the second has.
+
+    Raises UserError where no fact is in both or a fact stands twice in one.
+    """
+    for table in (first, second):
+        require_single_facts(table)
+    merged = first.merge(second, on=list(KEYS), how="inner", validate="one_to_one")
+    if merged.empty:
+        raise UserError(f"{names[0]} and {names[1]} share no fact (same language, relation, sub_uri and obj_uri); nothing can be paired")
+    return merged, len(first) - len(merged), len(second) - len(merged)
+
+
+def with_holm(differences: pd.DataFrame) -> pd.DataFrame:
+    """The differences with ``…_holm`` columns: adjusted over the languages of each comparison, average and metric."""
+    adjusted = differences.copy()
+    for column in ("p_permutation", "p_mcnemar"):
+        adjusted[f"{column}_holm"] = np.nan
+    for _, family in adjusted[adjusted["language"] != POOLED].groupby(["comparison", "average", "metric"], sort=False):
+        for column in ("p_permutation", "p_mcnemar"):
+            adjusted.loc[family.index, f"{column}_holm"] = holm(family[column].to_numpy(dtype=float))
+    return adjusted
+
+
+def _value_rows(names: Sequence[str], found: dict[str, Interval], place: slice) -> pd.DataFrame:
+    shares = np.array([name != "mean rank" for name in names])  # these lie between 0 and 1, a mean rank is at least 1
+    frames = []
+    for average in AVERAGES:
+        interval = found[average]
+        low, high = np.maximum(interval.low[place], np.where(shares, 0.0, 1.0)), interval.high[place]
+        columns = {"average": average, "metric": names, "value": interval.estimate[place], "low": low}
+        frames.append(pd.DataFrame(columns | {"high": np.where(shares, np.minimum(high, 1.0), high)}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _difference_rows(
+    design: Design, names: Sequence[str], values: tuple[Floats, Floats], found: dict[str, Interval], places: tuple[slice, slice, slice]
+) -> pd.DataFrame:
+    first, second = values
+    frames = []
+    for average in AVERAGES:
+        interval = found[average]
+        frame = pd.DataFrame({"average": average, "metric": names})
+        for column, place in zip(("first_value", "second_value", "difference"), places, strict=True):
+            frame[column] = interval.estimate[place]
+        frame["low"], frame["high"] = interval.low[places[2]], interval.high[places[2]]
+        frame[["effect_size", "superiority", "gained", "lost", "odds_ratio", "p_mcnemar"]] = np.nan
+        if average == "micro":  # these count rows, so there is no macro version of them
+            frame["effect_size"], frame["superiority"] = effect_size(design, second - first), superiority(second - first)
+            for row, name in enumerate(names):
+                if name.startswith("R@"):
+                    test = mcnemar(design, first[:, row], second[:, row])
+                    frame.loc[row, ["gained", "lost", "odds_ratio", "p_mcnemar"]] = (test.gained, test.lost, test.odds_ratio, test.p_value)
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def _in_order(frames: Iterable[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
+    return pd.concat(list(frames), ignore_index=True).reindex(columns=list(columns))
