@@ -1,0 +1,115 @@
+"""The names under which an object may stand in a sentence, and what the labels of a relation have in common.
+
+A label may carry more than the sentence says: a category word ("русский язык", "Kota Taipei"), a region ("Boston,
+Massachusetts"), a legal suffix. Which words are such is learnt from the labels of the relation: a word that begins or ends
+the labels of several objects. Whole words are taken off, never characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from fluent.locating.result import Row
+from fluent.locating.text import Word, split_words
+
+_BRACKETS = re.compile(r"\s*[(（\[][^)）\]]*[)）\]]")
+_REGION = re.compile(r"[,،、，/;]")
+_LEGAL = frozenset((
+    "inc", "ltd", "llc", "corp", "co", "corporation", "company", "limited", "plc", "gmbh", "ag", "kg", "se", "sa", "spa", "srl", "nv",
+    "bv", "ab", "asa", "oy", "oyj", "as", "kk", "pty",
+))
+_FEWEST_LABELS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One name to look for: its words, the text they come from, and by which way it was got (``method``)."""
+
+    words: tuple[Word, ...]
+    text: str
+    method: str
+    dropped: tuple[Word, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The folded words."""
+        return tuple(word.text for word in self.words)
+
+
+@dataclass(slots=True)
+class Categories:
+    """Words that begin or end the labels of several objects of a relation: "язык", "Kota", "市", "Inc."."""
+
+    first: set[str] = field(default_factory=set)
+    last: set[str] = field(default_factory=set)
+
+    @classmethod
+    def learn(cls, labels: Iterable[str]) -> Categories:
+        """From the distinct labels of a relation."""
+        rests: dict[tuple[str, str], set[tuple[str, ...]]] = defaultdict(set)
+        distinct = 0
+        for label in set(labels):
+            key = tuple(word.text for word in split_words(label))
+            distinct += 1
+            if len(key) > 1:
+                rests["first", key[0]].add(key[1:])
+                rests["last", key[-1]].add(key[:-1])
+        needed = max(_FEWEST_LABELS, distinct // 50)
+        learnt = cls()
+        for (side, word), others in rests.items():
+            if len(others) >= needed:
+                (learnt.first if side == "first" else learnt.last).add(word)
+        return learnt
+
+    def strip(self, words: tuple[Word, ...]) -> tuple[Word, ...]:
+        """The words without category words at either end; at least one is left."""
+        while len(words) > 1 and (words[-1].text in self.last or words[-1].text in _LEGAL):
+            words = words[:-1]
+        while len(words) > 1 and words[0].text in self.first:
+            words = words[1:]
+        return words
+
+
+def forms_of(row: Row, categories: Categories, known: Iterable[tuple[str, str]] = ()) -> list[Form]:
+    """The names of a row's object, the surest first: label, known forms, reduced label, aliases, English.
+
+    known: forms of this object found in other rows, each with the method that found it there.
+    """
+    forms: dict[tuple[str, ...], Form] = {}
+
+    def add(text: str, method: str, words: tuple[Word, ...] | None = None, dropped: tuple[Word, ...] = ()) -> None:
+        words = tuple(split_words(text)) if words is None else words
+        if words:
+            form = Form(words, text, method, dropped)
+            forms.setdefault(form.key, form)
+
+    def add_reduced(text: str, method: str) -> None:
+        for part in _reduced(text):
+            words = tuple(split_words(part))
+            add(part, method, words)
+            core = categories.strip(words)
+            add(part, method, core, tuple(word for word in words if word not in core))
+
+    add(row.label, "exact")
+    for text in row.forms:
+        add(text, "known")
+    for text, method in known:
+        add(text, method)
+    add_reduced(row.label, "reduced")
+    for alias in row.aliases:
+        if alias != row.english:
+            add(alias, "alias")
+    add(row.english, "english")
+    add_reduced(row.english, "english")
+    return list(forms.values())
+
+
+def _reduced(text: str) -> list[str]:
+    """The text without brackets, without what follows a comma, and turned about the comma ("Surname, Name")."""
+    plain = _BRACKETS.sub("", text).strip()
+    pieces = [piece.strip() for piece in _REGION.split(plain)]
+    turned = f"{pieces[1]} {pieces[0]}" if len(pieces) == 2 else ""
+    return [piece for piece in dict.fromkeys((plain, pieces[0], turned)) if piece]

@@ -1,0 +1,183 @@
+"""Finds the object's surface form in a sentence: every name in every place, then the surest place."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from fluent.locating.forms import Categories, forms_of
+from fluent.locating.frame import Frame
+from fluent.locating.matching import Match, exact_matches, inflected_matches, partial_matches, similar_matches
+from fluent.locating.result import Location, NotFound, Outcome, Row
+from fluent.locating.similarity import Similarity
+from fluent.locating.span import widen
+from fluent.locating.subject import subject_windows
+from fluent.locating.text import Word, split_words
+
+_TRUST = {"exact": 0.98, "inflected": 0.96, "known": 0.93, "reduced": 0.92, "alias": 0.9, "english": 0.9, "part": 0.8, "similar": 0.85, "frame": 0.8}
+_ENOUGH = 0.85
+_SURE = 0.85
+_LEAST = 0.5
+_KNOWN_FORMS = 12
+
+
+@dataclass(slots=True)
+class _Sentence:
+    """A row taken apart once."""
+
+    row: Row
+    words: list[Word]
+    windows: list[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A match with how sure it is; ``inside``: it lies in the subject."""
+
+    match: Match
+    confidence: float
+    inside: bool
+
+
+class Locator:
+    """Locates objects in the sentences of one language, best of one relation.
+
+    A fresh locator works on single rows. ``fit`` on all rows of the relation teaches it the category words of the labels,
+    the frame of the sentences and the forms that each object takes; rows it is asked for later need not be among them.
+    """
+
+    def __init__(self, lang: str, relation: str | None = None) -> None:
+        self.lang = lang
+        self.relation = relation
+        self._similarity = Similarity(lang)
+        self._categories = Categories()
+        self._frame = Frame()
+        self._known: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        self._fillers: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+        self._owners: dict[tuple[str, ...], set[tuple[str, str]]] = defaultdict(set)
+
+    def fit(self, rows: Iterable[Row]) -> Locator:
+        """Learn from all rows of the relation (labels, frame, forms); returns itself."""
+        rows = list(rows)
+        self._categories = Categories.learn(row.label for row in rows if row.label)
+        for row in rows:
+            self._owners[tuple(word.text for word in split_words(row.label))].add((row.object_key, row.english))
+        unsure = []
+        frame = Frame()
+        for row in rows:
+            sentence = self._take_apart(row)
+            best = self._best(sentence) if sentence.words else None
+            if best is not None and best[0].confidence >= _SURE and not best[1]:
+                self._learn(frame, sentence, best[0].match)
+            elif sentence.words:
+                unsure.append(sentence)
+        self._frame = frame
+        for sentence in unsure:
+            slot = frame.slot(sentence.words) if frame.known else None
+            if slot is not None:
+                filler = tuple(word.text for word in sentence.words[slot.first : slot.last])
+                self._fillers[filler][sentence.row.object_key] += 1
+        return self
+
+    def _learn(self, frame: Frame, sentence: _Sentence, match: Match) -> None:
+        frame.add(sentence.words, match.first, match.last, sentence.row.object_key)
+        start, end = widen(sentence.row, sentence.words, match, self._similarity, self._categories)
+        self._known[sentence.row.object_key][sentence.row.sentence[start:end], match.method] += 1
+
+    def locate(self, row: Row) -> Outcome:
+        """Where the row's object stands, or why that cannot be told."""
+        sentence = self._take_apart(row)
+        if not sentence.words or not row.label.strip():
+            return NotFound("empty")
+        best = self._best(sentence)
+        if best is None:
+            return NotFound("not-found")
+        place, ambiguous = best
+        if place.inside:
+            return NotFound("inside-subject")
+        if place.confidence < _LEAST:
+            return NotFound("not-found")
+        start, end = widen(row, sentence.words, place.match, self._similarity, self._categories)
+        return Location(row.sentence, start, end, place.match.method, round(place.confidence, 3), ambiguous)
+
+    def locate_all(self, rows: Sequence[Row]) -> list[Outcome]:
+        """Fit on the rows, then locate each."""
+        self.fit(rows)
+        return [self.locate(row) for row in rows]
+
+    def _take_apart(self, row: Row) -> _Sentence:
+        words = split_words(row.sentence)
+        return _Sentence(row, words, subject_windows((row.subject, row.english_subject), words, self._similarity))
+
+    def _best(self, sentence: _Sentence) -> tuple[_Place, bool] | None:
+        """The surest place and whether another one is nearly as sure; the surer ways are tried first."""
+        places: list[_Place] = []
+        for matches in self._ways(sentence):
+            places += [self._judge(match, sentence) for match in matches]
+            outside = [place for place in places if not place.inside]
+            if outside and max(place.confidence for place in outside) >= _ENOUGH:
+                break
+        outside = [place for place in places if not place.inside]
+        if not outside:
+            return (places[0], False) if places else None
+        best = max(outside, key=lambda place: (place.confidence, self._order(place, sentence)))
+        best = self._longer(best, outside)
+        rivals = [p for p in places if p.match.score * _TRUST[p.match.method] >= 0.9 * best.match.score * _TRUST[best.match.method]
+                  and (p.match.last <= best.match.first or p.match.first >= best.match.last)]
+        return best, bool(rivals)
+
+    def _ways(self, sentence: _Sentence) -> Iterator[Iterable[Match]]:
+        """Matches by ever weaker ways."""
+        row, words = sentence.row, sentence.words
+        known = [form for form, _ in self._known[row.object_key].most_common(_KNOWN_FORMS)] if row.object_key in self._known else []
+        forms = forms_of(row, self._categories, known)
+        texts = {word.text for word in words}
+        present = [form for form in forms if form.words[0].text in texts]
+        yield [match for form in present for match in exact_matches(form, words)]
+        yield [match for form in forms for match in inflected_matches(form, words, self._similarity)]
+        yield [match for form in forms if len(form.words) > 1 for match in partial_matches(form, words, self._similarity)]
+        yield [match for form in forms for match in similar_matches(form, words, self._similarity, 0.5)]
+        yield self._by_frame(sentence)
+
+    def _by_frame(self, sentence: _Sentence) -> list[Match]:
+        """The words that fill the object's slot, if nothing speaks against them."""
+        slot = self._frame.slot(sentence.words) if self._frame.known else None
+        if slot is None or any(first < slot.last and slot.first < last for first, last in sentence.windows):
+            return []
+        row, words = sentence.row, sentence.words
+        filler = tuple(word.text for word in words[slot.first : slot.last])
+        owners = self._owners.get(filler, set())
+        if owners and all(key != row.object_key and english != row.english for key, english in owners):
+            return []
+        if not self._frame.looks_like_object(words, slot.first, slot.last):
+            return []
+        counts = self._fillers.get(filler, Counter())
+        seconded = counts[row.object_key] >= 2 and counts[row.object_key] >= 0.6 * counts.total()
+        return [Match(slot.first, slot.last, slot.precision * (1.0 if seconded else 0.8), "frame")]
+
+    def _judge(self, match: Match, sentence: _Sentence) -> _Place:
+        confidence = match.score * _TRUST[match.method]
+        if self._frame.known and match.method != "frame":
+            agreement = self._frame.agreement(sentence.words, match.first, match.last)
+            confidence *= 0.75 + 0.25 * min(1.0, agreement / 0.5)
+        return _Place(match, confidence, self._inside(match, sentence.windows))
+
+    @staticmethod
+    def _inside(match: Match, windows: Sequence[tuple[int, int]]) -> bool:
+        """Whether the match overlaps every window that may be the subject's, without reaching past it on both sides."""
+        return bool(windows) and all(match.first < last and first < match.last for first, last in windows)
+
+    def _longer(self, best: _Place, places: Sequence[_Place]) -> _Place:
+        """A verbatim longer name around the best place, if the words it adds are a name's and not the frame's."""
+        for place in sorted(places, key=lambda place: place.match.first - place.match.last):
+            if place.match.covers(best.match) and place.match.score == 1.0 and place.match.method in ("alias", "english", "known"):
+                return replace(place, confidence=max(place.confidence, best.confidence))
+        return best
+
+    @staticmethod
+    def _order(place: _Place, sentence: _Sentence) -> int:
+        """Of equal places the later one is taken, unless the template has the object before the subject."""
+        template = sentence.row.template
+        before = "[Y]" in template and "[X]" in template and template.index("[Y]") < template.index("[X]")
+        return -place.match.first if before else place.match.first

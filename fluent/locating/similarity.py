@@ -1,0 +1,119 @@
+"""How far a word of a sentence can be an inflected form of a word of a name.
+
+The lemmatiser is asked where there is one, but its dictionaries hold few names; the rest is told by the common
+beginning of the two words: an inflected form keeps the stem and changes a short ending, in every language of mLAMA.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import simplemma
+from rapidfuzz.distance import Levenshtein
+from rapidfuzz.distance.Prefix import similarity as common_prefix
+
+from fluent.languages import is_known, language
+from fluent.locating.affixes import particle_length, proclitic_length, unmutated, without_article
+from fluent.locating.text import Word, bare, fold, romanise
+
+_UNINFLECTED = frozenset({"zh", "vi", "ja", "th", "lo", "my", "km", "yue", "wuu"})
+_LONGEST_ENDING = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """How alike two words are: ``score`` 0 to 1 (1 = the same), ``lead`` and ``trail`` the letters of the sentence's word
+    that are proclitics before and particles after the name."""
+
+    score: float
+    lead: int = 0
+    trail: int = 0
+
+
+SAME = Likeness(1.0)
+UNLIKE = Likeness(0.0)
+
+
+class Similarity:
+    """Compares words in one language, remembering every pair it has seen."""
+
+    def __init__(self, lang: str) -> None:
+        self.lang = lang
+        self._lemmatiser = language(lang).lemmatiser if is_known(lang) else None
+        self._inflects = lang not in _UNINFLECTED
+        self._seen: dict[tuple[str, str], Likeness] = {}
+        self._lemmas: dict[str, frozenset[str]] = {}
+
+    def compare(self, name: Word, word: Word) -> Likeness:
+        """How far ``word`` is a form of ``name``: the same, the same lemma, the same stem, or unlike."""
+        if name.text == word.text:
+            return SAME
+        if name.unspaced or word.unspaced:
+            return UNLIKE
+        pair = (name.text, word.text)
+        likeness = self._seen.get(pair)
+        if likeness is None:
+            likeness = self._seen[pair] = self._compare(name, word)
+        return likeness
+
+    def _compare(self, name: Word, word: Word) -> Likeness:
+        if name.bare == word.bare:
+            return Likeness(0.97)
+        if len(name.text) > 1:
+            if self.lang in ("ar", "he") and (lead := proclitic_length(word.text, name.text)):
+                return Likeness(0.96, lead=lead)
+            if trail := particle_length(word.text, name.text):
+                return Likeness(0.96, trail=trail)
+        if not self._inflects or len(name.text) < 2:
+            return UNLIKE
+        if self.lemmas(name.text) & self.lemmas(word.text):
+            return Likeness(0.95)
+        if self.lang == "ar" and without_article(name.text) == without_article(word.text):
+            return Likeness(0.93)
+        if name.bare in (radicals := unmutated(word.bare, self.lang)):
+            return Likeness(0.95)
+        return Likeness(max([stem_score(name.bare, word.bare), *(0.95 * stem_score(name.bare, radical) for radical in radicals)]))
+
+    def lemmas(self, folded: str) -> frozenset[str]:
+        """The lemmas of a folded word, itself among them (a lemma may come as two joined by ``|``)."""
+        lemmas = self._lemmas.get(folded)
+        if lemmas is None:
+            found = {folded}
+            if self._lemmatiser and len(folded) > 2:
+                for written in (folded, folded.capitalize()):
+                    found.update(fold(lemma) for lemma in simplemma.lemmatize(written, lang=self._lemmatiser).split("|"))
+            lemmas = self._lemmas[folded] = frozenset(found)
+        return lemmas
+
+    def resemblance(self, name: Word, word: Word) -> float:
+        """A weaker likeness, 0 to 1, for names spelt otherwise or in another script; endings cost little."""
+        if name.unspaced or word.unspaced:
+            return 1.0 if name.text == word.text else 0.0
+        return resemblance(name.bare, word.bare)
+
+
+def stem_score(name: str, word: str) -> float:
+    """Up to 0.9 if the two share a stem and differ in endings only, else 0; ``name`` is the dictionary form."""
+    shared = common_prefix(name, word)
+    ending, new_ending = len(name) - shared, len(word) - shared
+    if shared < 2 or new_ending > _LONGEST_ENDING:
+        return 0.0
+    if ending == 0:
+        likely = len(name) > 2 and new_ending <= max(2, len(name))
+    else:
+        likely = shared >= 3 and ending <= 3 and shared >= 0.6 * len(name) and shared >= 0.45 * len(word)
+    return max(0.0, 0.9 - 0.04 * ending - 0.03 * new_ending) if likely else 0.0
+
+
+@lru_cache(maxsize=100_000)
+def resemblance(name: str, word: str) -> float:
+    """Normalised Levenshtein similarity of the two, romanised where the scripts differ, endings of the word left out."""
+    if not (name.isascii() and word.isascii()):
+        name, word = bare(romanise(name)), bare(romanise(word))
+    if not name or not word:
+        return 0.0
+    whole = Levenshtein.normalized_similarity(name, word)
+    if 3 < len(name) < len(word) <= len(name) + 4:
+        whole = max(whole, 0.95 * Levenshtein.normalized_similarity(name, word[: len(name)]))
+    return whole

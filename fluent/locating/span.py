@@ -1,0 +1,52 @@
+"""From matched words to the characters of the object: endings and category words in, quotes and prepositions out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fluent.locating.forms import Categories
+from fluent.locating.matching import Match
+from fluent.locating.result import Row
+from fluent.locating.similarity import Similarity
+from fluent.locating.text import Word, letters_before, split_words
+
+_LONGEST_PREFIX = 3
+_CLOSING = ".!?"
+
+
+def widen(row: Row, words: Sequence[Word], match: Match, similarity: Similarity, categories: Categories) -> tuple[int, int]:
+    """Start and end, in characters of the row's sentence, of the object that the match stands for."""
+    first, last = match.first, match.last
+    if not match.trail and last < len(words) and words[last].is_ending:
+        last += 1
+    if first and not match.lead and words[first].glued and words[first].gap in "-‐‑" and _is_prefix(words[first - 1]):
+        first -= 1
+    first, last = _with_category(row, words, first, last, similarity, categories)
+    start, end = words[first].start, words[last - 1].end
+    if match.lead and first == match.first:
+        start += letters_before(row.sentence[start : words[first].end], match.lead)
+    if match.trail and last == match.last:
+        surface = row.sentence[words[last - 1].start : end]
+        end = words[last - 1].start + letters_before(surface, len(words[last - 1].text) - match.trail)
+    if match.form is not None and match.form.text[-1:] in _CLOSING and row.sentence[end : end + 1] == match.form.text[-1:]:
+        end += 1
+    return start, end
+
+
+def _is_prefix(word: Word) -> bool:
+    """Whether the word before a hyphen is a short beginning: "по-гречески"."""
+    return not word.capital and not word.unspaced and len(word.text) <= _LONGEST_PREFIX
+
+
+def _with_category(
+    row: Row, words: Sequence[Word], first: int, last: int, similarity: Similarity, categories: Categories
+) -> tuple[int, int]:
+    """The label's own category word is kept in if it stands beside the name: "bahasa Welsh" for "Bahasa Wales"."""
+    label = split_words(row.label)
+    if len(label) < 2:
+        return first, last
+    if first and label[0].text in categories.first and similarity.compare(label[0], words[first - 1]).score > 0.6:
+        first -= 1
+    if last < len(words) and label[-1].text in categories.last and similarity.compare(label[-1], words[last]).score > 0.6:
+        last += 1
+    return first, last

@@ -1,0 +1,59 @@
+"""Which words of a sentence name the subject: the object is never looked for there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fluent.locating.similarity import Similarity
+from fluent.locating.text import Word, split_words
+
+_LEAST_LIKENESS = 0.6
+_WIDEST_GAP = 1
+
+
+def subject_windows(labels: Sequence[str], words: Sequence[Word], similarity: Similarity) -> list[tuple[int, int]]:
+    """The runs of words that tell the subject best, as (first, last exclusive): equally good ones if there are several.
+
+    A run holds each word of a label once and at most one strange word in between; the best run holds most of the label's
+    letters in fewest words. Labels in two languages are tried and the better one counts.
+    """
+    best: list[tuple[int, int]] = []
+    best_weight = 0.0
+    for label in dict.fromkeys(filter(None, labels)):
+        names = split_words(label)
+        weight, windows = _best_windows(names, words, similarity)
+        if weight > best_weight:
+            best, best_weight = windows, weight
+    return best
+
+
+def _best_windows(names: Sequence[Word], words: Sequence[Word], similarity: Similarity) -> tuple[float, list[tuple[int, int]]]:
+    letters = sum(len(name.text) for name in names) or 1
+    alike: list[list[int]] = [[step for step, name in enumerate(names) if _alike(name, word, similarity)] for word in words]
+    best: dict[tuple[int, int], float] = {}
+    for first, steps in enumerate(alike):
+        if not steps:
+            continue
+        seen: set[int] = set()
+        strange, end = 0, first
+        for place in range(first, len(words)):
+            free = [step for step in alike[place] if step not in seen]
+            if free:
+                seen.add(free[0])
+                strange, end = 0, place + 1
+            else:
+                strange += 1
+                if strange > _WIDEST_GAP or alike[place]:
+                    break
+        weight = sum(len(names[step].text) for step in seen) / letters - 0.001 * (end - first)
+        best[first, end] = weight
+    if not best:
+        return 0.0, []
+    top = max(best.values())
+    return top, [window for window, weight in best.items() if weight >= top - 1e-9]
+
+
+def _alike(name: Word, word: Word, similarity: Similarity) -> bool:
+    return similarity.compare(name, word).score >= _LEAST_LIKENESS or (
+        len(name.text) > 3 and len(word.text) > 3 and similarity.resemblance(name, word) >= 0.75
+    )
