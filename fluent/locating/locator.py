@@ -15,7 +15,10 @@ from fluent.locating.span import widen
 from fluent.locating.subject import subject_windows
 from fluent.locating.text import Word, split_words
 
-_TRUST = {"exact": 0.98, "inflected": 0.96, "known": 0.93, "reduced": 0.92, "alias": 0.9, "english": 0.9, "part": 0.8, "similar": 0.85, "frame": 0.8}
+_TRUST = {
+    "exact": 0.98, "inflected": 0.96, "known": 0.93, "reduced": 0.92, "alias": 0.9, "english": 0.9,
+    "part": 0.8, "similar": 0.85, "frame": 0.8,
+}
 _ENOUGH = 0.85
 _SURE = 0.85
 _LEAST = 0.5
