@@ -14,12 +14,33 @@ from fluent.console import UserError
 from fluent.records.run import RunRecord, read_run, run_path, write_run
 
 RECORD = RunRecord(
-    lang="ru", relation="P19", verbalisations=("template", "gt"), model="org/model", revision="abc123", dtype="bfloat16", device="cuda:0",
-    arithmetic="published-fp16", path="batch", path_reason="trie failed", tokenisation="joint", bos=False, protocol="corrected", pool_size=50,
-    ties="mid-rank", limit=10, data_name="ru_P19_20prompt.tsv", data_sha256="f" * 64, rows_in=30, rows_scored=10,
-    rows_left_out={"gt: not-found": 5}, rows_beyond_limit=15, self_check={"gap": math.inf}, packages={"torch": "2.13.0"},
-    times={"seconds": 1.5}, extras={"seed": 0, "nested": {"list": [1, None, "ž"]}},
-)  # fmt: skip
+    lang="ru",
+    relation="P19",
+    verbalisations=("template", "gt"),
+    model="org/model",
+    revision="abc123",
+    dtype="bfloat16",
+    device="cuda:0",
+    arithmetic="published-fp16",
+    path="batch",
+    path_reason="trie failed",
+    tokenisation="joint",
+    bos=False,
+    protocol="corrected",
+    pool_size=50,
+    ties="mid-rank",
+    limit=10,
+    data_name="ru_P19_20prompt.tsv",
+    data_sha256="f" * 64,
+    rows_in=30,
+    rows_scored=10,
+    rows_left_out={"gt: not-found": 5},
+    rows_beyond_limit=15,
+    self_check={"gap": math.inf},
+    packages={"torch": "2.13.0"},
+    times={"seconds": 1.5},
+    extras={"seed": 0, "nested": {"list": [1, None, "ž"]}},
+)
 
 
 def test_signature_has_the_defined_order() -> None:

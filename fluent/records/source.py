@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
@@ -36,6 +38,14 @@ class Source(Protocol):
 
     def where(self, name: str) -> str:
         """How to name this file to a person."""
+
+
+@dataclass
+class _Tree:
+    """What a zip holds: folder prefix ("" or "stats/") -> bare names of the files and of the folders in it."""
+
+    files: dict[str, set[str]]
+    folders: dict[str, set[str]]
 
 
 class FolderSource:
@@ -66,25 +76,20 @@ class FolderSource:
 class ZipSource:
     """A zip file, or one folder inside it. ``inside`` is that folder as a path prefix ("" or "stats/")."""
 
-    def __init__(self, path: Path, archive: zipfile.ZipFile, members: Iterable[str], inside: str = "") -> None:
+    def __init__(self, path: Path, archive: zipfile.ZipFile, tree: _Tree, inside: str = "") -> None:
         self.path = path
         self._archive = archive
-        self._members = list(members)
+        self._tree = tree
         self._inside = inside
 
-    def _relative(self) -> list[PurePosixPath]:
-        """Paths below the folder, folders' own entries (which end in a slash) left to their files."""
-        below = (name.removeprefix(self._inside) for name in self._members if name.startswith(self._inside))
-        return [PurePosixPath(name) for name in below if name and not name.endswith("/")]
-
     def names(self) -> list[str]:
-        return sorted({path.name for path in self._relative() if len(path.parts) == 1})
+        return sorted(self._tree.files.get(self._inside, ()))
 
     def folders(self) -> list[str]:
-        return sorted({path.parts[0] for path in self._relative() if len(path.parts) > 1})
+        return sorted(self._tree.folders.get(self._inside, ()))
 
     def folder(self, name: str) -> ZipSource:
-        return ZipSource(self.path, self._archive, self._members, f"{self._inside}{_bare(name)}/")
+        return ZipSource(self.path, self._archive, self._tree, f"{self._inside}{_bare(name)}/")
 
     def read(self, name: str) -> bytes:
         try:
@@ -118,11 +123,24 @@ def open_source(path: Path | str, *, enter_top_folder: bool = True) -> Source:
         raise UserError(f"{path} is neither a folder nor a readable zip file ({error})") from None
     members = [name for name in archive.namelist() if not _is_litter(name)]
     _refuse_escapes(path, members)
-    source = ZipSource(path, archive, members)
+    source = ZipSource(path, archive, _grow(members))
     top = source.folders()
     if enter_top_folder and len(top) == 1 and not source.names():
         return source.folder(top[0])
     return source
+
+
+def _grow(members: Iterable[str]) -> _Tree:
+    tree = _Tree(defaultdict(set), defaultdict(set))
+    for member in members:
+        *parents, name = member.split("/")
+        prefix = ""
+        for parent in parents:
+            tree.folders[prefix].add(parent)
+            prefix += f"{parent}/"
+        if name:  # a folder's own entry ends in a slash
+            tree.files[prefix].add(name)
+    return tree
 
 
 def _is_litter(name: str) -> bool:
