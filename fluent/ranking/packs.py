@@ -1,0 +1,120 @@
+"""Finished packs on disk: the unit of resume.
+
+While a dump is made, a folder beside it (``….packs``) holds one small Parquet file a finished pack. A killed run leaves
+whole packs only; the next run with the same plan scores what is missing. Log-probabilities are kept as 64-bit floats, so
+that a resumed run assembles the same bytes as an undisturbed one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fluent.records.atomic import write_bytes, write_text
+from fluent.scoring.contract import CandidateScore, Plan, RequestScore, ScorerDescription
+
+_PLAN = "plan.json"
+_PACK_NAME = re.compile(r"pack-(\d+)\.parquet")
+_PROMPT = -1
+_SCHEMA = pa.schema([
+    ("request", pa.int32()),
+    ("candidate", pa.int32()),  # _PROMPT: the prompt's own tokens
+    ("token_ids", pa.list_(pa.int32())),
+    ("token_logprobs", pa.list_(pa.float64())),
+    ("logprob", pa.float64()),
+    ("tail_tokens", pa.int32()),
+    ("straddles", pa.bool_()),
+])
+
+
+def fingerprint(plan: Plan, description: ScorerDescription, arithmetic: str) -> str:
+    """What packs must agree on to be put together: the scorer, the arithmetic, every request and how they were cut."""
+    digest = hashlib.sha256()
+    d = description
+    for part in (d.model, d.revision, d.dtype, d.device, d.path, d.bos, arithmetic, plan.tokenisation, plan.packs, plan.requests):
+        digest.update(repr(part).encode("utf-8"))
+    return digest.hexdigest()
+
+
+class PackStore:
+    """Packs of one dump in the making. Packs of another plan are thrown away when the store is opened."""
+
+    def __init__(self, folder: Path, mark: str) -> None:
+        self.folder = folder
+        self.discarded = 0
+        if self._mark() != mark:
+            self.discarded = sum(1 for _ in self._files())
+            self.remove()
+            folder.mkdir(parents=True)
+            write_text(folder / _PLAN, json.dumps({"plan": mark}) + "\n")
+
+    def finished(self) -> dict[int, dict[int, RequestScore]]:
+        """Pack number -> its scores, for every readable pack; a torn or foreign file counts as not finished."""
+        packs: dict[int, dict[int, RequestScore]] = {}
+        for number, path in self._files():
+            try:
+                packs[number] = _decode(path.read_bytes())
+            except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, KeyError, ValueError):
+                path.unlink()
+        return packs
+
+    def save(self, number: int, scores: Mapping[int, RequestScore]) -> None:
+        """Keep the scores of pack ``number``; whole or not at all."""
+        write_bytes(self.folder / f"pack-{number:06d}.parquet", _encode(scores))
+
+    def remove(self) -> None:
+        """Forget everything (once the dump itself is written)."""
+        if self.folder.exists():
+            shutil.rmtree(self.folder)
+
+    def _mark(self) -> str | None:
+        try:
+            return str(json.loads((self.folder / _PLAN).read_text(encoding="utf-8"))["plan"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def _files(self) -> Iterable[tuple[int, Path]]:
+        if not self.folder.is_dir():
+            return
+        for path in sorted(self.folder.iterdir()):
+            match = _PACK_NAME.fullmatch(path.name)
+            if match:
+                yield int(match[1]), path
+
+
+def _encode(scores: Mapping[int, RequestScore]) -> bytes:
+    rows = []
+    for request, score in sorted(scores.items()):
+        prompt = CandidateScore(score.prompt_token_ids, score.prompt_token_logprobs, score.prompt_logprob)
+        for candidate, part in enumerate((prompt, *score.candidates), start=_PROMPT):
+            rows.append((request, candidate, part.token_ids, part.token_logprobs, part.logprob, part.tail_tokens, part.straddles))
+    columns = zip(*rows, strict=True) if rows else [[] for _ in _SCHEMA]
+    table = pa.table([pa.array(list(column), kind.type) for column, kind in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA)
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+def _decode(data: bytes) -> dict[int, RequestScore]:
+    prompts: dict[int, CandidateScore] = {}
+    candidates: dict[int, list[CandidateScore]] = {}
+    for row in pq.read_table(io.BytesIO(data), schema=_SCHEMA).to_pylist():
+        part = CandidateScore(
+            tuple(row["token_ids"]), tuple(row["token_logprobs"]), row["logprob"], row["tail_tokens"], row["straddles"]
+        )
+        if row["candidate"] == _PROMPT:
+            prompts[row["request"]] = part
+        else:
+            candidates.setdefault(row["request"], []).append(part)
+    return {
+        request: RequestScore(prompt.token_ids, prompt.token_logprobs, prompt.logprob, tuple(candidates.get(request, ())))
+        for request, prompt in prompts.items()
+    }

@@ -1,0 +1,184 @@
+"""Protocol `paper`: which rows, candidates and distractors the published rank dumps used (docs/protocols.md).
+
+Pure functions from a benchmark file to requests; no model, no files. Fluent-mLAMA (2025), section 3; the rules were
+read off the published dumps where its text is silent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from fluent.ranking.ranks import stable_ranks, top_flag, true_ranks
+from fluent.ranking.task import Choice, Question, Task, cut
+from fluent.records.benchmark import ERROR, TEMPLATE, Benchmark, split_aliases
+from fluent.records.dump import dump_columns
+from fluent.scoring.contract import Candidate, Request
+
+POOL_LIMIT = 50
+"""Distractors a fact, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which rows of a file are ranked. kept: row numbers in file order; left_out: row number -> reason."""
+
+    kept: tuple[int, ...]
+    left_out: dict[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """What competes to continue the prompts of one row, the same for all its verbalisations.
+
+    correct: narrow correct forms in column order. aliases: the further forms that count as correct in the wide ranks,
+    in list order. distractors: in ascending order of their sha256.
+    """
+
+    correct: tuple[str, ...]
+    aliases: tuple[str, ...]
+    distractors: tuple[str, ...]
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """All forms in the order that decides ties: correct, aliases, distractors."""
+        return self.correct + self.aliases + self.distractors
+
+
+def select_rows(benchmark: Benchmark, verbalisations: Sequence[str], *, drop_empty_objects: bool = False) -> Selection:
+    """Keep a row iff each verbalisation but the template has a non-empty prompt and an object cell that is not ERROR.
+
+    An empty object cell keeps the row (it adds no form) unless ``drop_empty_objects``. A prompt of blanks is kept.
+    """
+    kept: list[int] = []
+    left_out: dict[int, str] = {}
+    cells = [
+        (v, benchmark.table[columns.prompt].tolist(), benchmark.table[columns.object].tolist())
+        for v in verbalisations
+        if v != TEMPLATE
+        for columns in (benchmark.columns(v),)
+    ]
+    for position, row in enumerate(benchmark.table.index):
+        reason = ""
+        for v, prompts, objects in cells:
+            reason = _reason(v, prompts[position], objects[position], drop_empty_objects)
+            if reason:
+                break
+        if reason:
+            left_out[int(row)] = reason
+        else:
+            kept.append(int(row))
+    return Selection(tuple(kept), left_out)
+
+
+def _reason(verbalisation: str, prompt: str, form: str, drop_empty_objects: bool) -> str:
+    if form == ERROR:
+        return f"{verbalisation}: object not found"
+    if prompt == "":
+        return f"{verbalisation}: empty prompt"
+    if form == "" and drop_empty_objects:
+        return f"{verbalisation}: empty object"
+    return ""
+
+
+def sampling_order(pool: Iterable[str]) -> list[str]:
+    """The distinct non-empty strings in ascending sha256 of their UTF-8 bytes: the published, seedless `random` sample."""
+    return sorted({form for form in pool if form}, key=lambda form: hashlib.sha256(form.encode("utf-8")).digest())
+
+
+def gather_forms(benchmark: Benchmark, verbalisations: Sequence[str], rows: Sequence[int]) -> dict[int, Forms]:
+    """Candidates of each of ``rows``; the pool comes from all of them, so pass every kept row, limited or not."""
+    table = benchmark.table.loc[list(rows)]
+    object_columns = [benchmark.columns(v).object for v in verbalisations]
+    objects = list(zip(*(table[column].tolist() for column in object_columns), strict=True))
+    aliases = [split_aliases(cell) for cell in table["aliases"].tolist()] if "aliases" in table.columns else [[] for _ in objects]
+    order = sampling_order(form for row in (*objects, *aliases) for form in row)
+    return {
+        row: _forms_of_row(row_objects, row_aliases, order) for row, row_objects, row_aliases in zip(rows, objects, aliases, strict=True)
+    }
+
+
+def _forms_of_row(objects: Sequence[str], aliases: Sequence[str], order: Sequence[str]) -> Forms:
+    correct = tuple(dict.fromkeys(form for form in objects if form))
+    further = tuple(dict.fromkeys(form for form in aliases if form and form not in correct))
+    excluded = {*correct, *further}
+    distractors: list[str] = []
+    for form in order:
+        if len(distractors) == POOL_LIMIT:
+            break
+        if form not in excluded:
+            distractors.append(form)
+    return Forms(correct, further, tuple(distractors))
+
+
+def pool_size(benchmark: Benchmark, verbalisations: Sequence[str], rows: Sequence[int]) -> int:
+    """How many distinct strings the pool of ``rows`` holds."""
+    forms = gather_forms(benchmark, verbalisations, rows)
+    return len({form for row in forms.values() for form in (*row.correct, *row.aliases)})
+
+
+def paper_task(
+    benchmark: Benchmark,
+    verbalisations: Sequence[str],
+    *,
+    limit: int | None = None,
+    drop_empty_objects: bool = False,
+    neutral_prompt: str | None = None,
+) -> Task:
+    """All questions of protocol `paper` about one file; ``limit`` cuts the rows to be scored, never the pool."""
+    selection = select_rows(benchmark, verbalisations, drop_empty_objects=drop_empty_objects)
+    forms = gather_forms(benchmark, verbalisations, selection.kept)
+    rows, beyond = cut(selection.kept, limit)
+    columns = {v: benchmark.columns(v) for v in verbalisations}
+    questions = []
+    for row in rows:
+        cells = benchmark.table.loc[row]
+        for v in verbalisations:
+            own = cells[columns[v].object]
+            choices = tuple(
+                Choice(form, role, own=form == own)
+                for role, group in (("correct", forms[row].correct), ("alias", forms[row].aliases), ("distractor", forms[row].distractors))
+                for form in group
+            )
+            request = Request(cells[columns[v].prompt], tuple(Candidate(choice.form) for choice in choices))
+            questions.append(Question(row, v, cells["sub_uri"], cells["obj_uri"], request, choices))
+    return Task(
+        benchmark,
+        tuple(verbalisations),
+        protocol="paper",
+        tokenisation="separate",
+        questions=tuple(questions),
+        left_out=selection.left_out,
+        beyond_limit=beyond,
+        neutral_prompt=neutral_prompt,
+        notes={"distractors": _range(len(forms[row].distractors) for row in rows), "drop_empty_objects": drop_empty_objects},
+    )
+
+
+def _range(counts: Iterable[int]) -> list[int]:
+    """Smallest and largest of some counts, empty where there are none."""
+    counts = list(counts)
+    return [min(counts), max(counts)] if counts else []
+
+
+def paper_ranks(scores: pd.DataFrame, verbalisations: Sequence[str], *, wide: bool, logprob: str = "logprob") -> pd.DataFrame:
+    """The dump's columns behind the benchmark's, from a table of scores: index = row number.
+
+    wide: aliases are correct. Narrow ranks come from the same scores: aliases are simply not there.
+    logprob: the column to rank by.
+    """
+    cells: dict[str, dict[int, Any]] = {column: {} for column in dump_columns("paper", verbalisations)}
+    used = scores if wide else scores[scores["role"] != "alias"]
+    for (row, v), group in used.groupby(["row", "verbalisation"], sort=False):
+        ranks = stable_ranks(group[logprob].tolist())
+        correct = group["candidate"][(group["role"] != "distractor").to_numpy()].tolist()
+        found = true_ranks(correct, ranks)
+        cells[f"{v}_true_ranks"][row] = found
+        cells[f"{v}_top1_correct"][row] = top_flag(found, 1)
+        cells[f"{v}_prompt_prob"][row] = float(group["prompt_logprob"].iloc[0])
+        cells[f"{v}_top3_correct"][row] = top_flag(found, 3)
+    return pd.DataFrame({column: pd.Series(values, dtype="object" if column.endswith("_true_ranks") else None) for column, values in cells.items()})
