@@ -52,8 +52,9 @@ def test_published_dumps_are_written_back_byte_for_byte(published: Path, archive
 
 def test_scores_come_back_equal_and_bytes_are_deterministic(tmp_path: Path) -> None:
     frame = pd.DataFrame({
-        "sub_uri": ["Q1", "Q1"], "obj_uri": ["Q2", "Q2"], "verbalisation": ["template"] * 2, "candidate": ["NA", ""],
-        "role": ["correct", "distractor"], "entity": ["", ""], "prompt_tokens": [7, 7], "token_ids": [[1, 2], [3]],
+        "row": [3, 3], "sub_uri": ["Q1", "Q1"], "obj_uri": ["Q2", "Q2"], "verbalisation": ["template"] * 2, "candidate": ["NA", ""],
+        "role": ["correct", "distractor"], "entity": ["", ""], "own": [True, False],
+        "prompt_tokens": [7, 7], "prompt_logprob": [-9.5, -9.5], "token_ids": [[1, 2], [3]],
         "token_logprobs": [[-0.1, float("-inf")], [-1e-300]], "tail_tokens": [0, 0], "logprob": [float("-inf"), -1e-300],
     })  # fmt: skip
     write_scores(tmp_path / "a.scores.parquet", frame)

@@ -24,15 +24,17 @@ from fluent.scoring.contract import CandidateScore, Plan, RequestScore, ScorerDe
 _PLAN = "plan.json"
 _PACK_NAME = re.compile(r"pack-(\d+)\.parquet")
 _PROMPT = -1
-_SCHEMA = pa.schema([
-    ("request", pa.int32()),
-    ("candidate", pa.int32()),  # _PROMPT: the prompt's own tokens
-    ("token_ids", pa.list_(pa.int32())),
-    ("token_logprobs", pa.list_(pa.float64())),
-    ("logprob", pa.float64()),
-    ("tail_tokens", pa.int32()),
-    ("straddles", pa.bool_()),
-])
+_SCHEMA = pa.schema(
+    [
+        ("request", pa.int32()),
+        ("candidate", pa.int32()),  # _PROMPT: the prompt's own tokens
+        ("token_ids", pa.list_(pa.int32())),
+        ("token_logprobs", pa.list_(pa.float64())),
+        ("logprob", pa.float64()),
+        ("tail_tokens", pa.int32()),
+        ("straddles", pa.bool_()),
+    ]
+)
 
 
 def fingerprint(plan: Plan, description: ScorerDescription, arithmetic: str) -> str:
@@ -107,9 +109,7 @@ def _decode(data: bytes) -> dict[int, RequestScore]:
     prompts: dict[int, CandidateScore] = {}
     candidates: dict[int, list[CandidateScore]] = {}
     for row in pq.read_table(io.BytesIO(data), schema=_SCHEMA).to_pylist():
-        part = CandidateScore(
-            tuple(row["token_ids"]), tuple(row["token_logprobs"]), row["logprob"], row["tail_tokens"], row["straddles"]
-        )
+        part = CandidateScore(tuple(row["token_ids"]), tuple(row["token_logprobs"]), row["logprob"], row["tail_tokens"], row["straddles"])
         if row["candidate"] == _PROMPT:
             prompts[row["request"]] = part
         else:

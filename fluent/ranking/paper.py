@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from fluent.ranking.ranks import stable_ranks, top_flag, true_ranks
-from fluent.ranking.task import Choice, Question, Task, cut
+from fluent.ranking.task import Choice, Question, Task, cells_by_row, cut
 from fluent.records.benchmark import ERROR, TEMPLATE, Benchmark, split_aliases
 from fluent.records.dump import dump_columns
 from fluent.scoring.contract import Candidate, Request
@@ -62,12 +62,12 @@ def select_rows(benchmark: Benchmark, verbalisations: Sequence[str], *, drop_emp
         if v != TEMPLATE
         for columns in (benchmark.columns(v),)
     ]
+    objects = benchmark.table[[benchmark.columns(v).object for v in verbalisations]]
+    formless = (objects == "").all(axis="columns").tolist()
     for position, row in enumerate(benchmark.table.index):
-        reason = ""
-        for v, prompts, objects in cells:
-            reason = _reason(v, prompts[position], objects[position], drop_empty_objects)
-            if reason:
-                break
+        reason = "no object form in any verbalisation" if formless[position] else ""
+        for v, prompts, forms in cells:
+            reason = reason or _reason(v, prompts[position], forms[position], drop_empty_objects)
         if reason:
             left_out[int(row)] = reason
         else:
@@ -134,15 +134,16 @@ def paper_task(
     forms = gather_forms(benchmark, verbalisations, selection.kept)
     rows, beyond = cut(selection.kept, limit)
     columns = {v: benchmark.columns(v) for v in verbalisations}
+    cells_of = cells_by_row(benchmark)
     questions = []
     for row in rows:
-        cells = benchmark.table.loc[row]
+        cells = cells_of[row]
         for v in verbalisations:
             own = cells[columns[v].object]
-            choices = tuple(
-                Choice(form, role, own=form == own)
-                for role, group in (("correct", forms[row].correct), ("alias", forms[row].aliases), ("distractor", forms[row].distractors))
-                for form in group
+            choices = (
+                *(Choice(form, "correct", own=form == own) for form in forms[row].correct),
+                *(Choice(form, "alias", own=form == own) for form in forms[row].aliases),
+                *(Choice(form, "distractor") for form in forms[row].distractors),
             )
             request = Request(cells[columns[v].prompt], tuple(Candidate(choice.form) for choice in choices))
             questions.append(Question(row, v, cells["sub_uri"], cells["obj_uri"], request, choices))
@@ -171,14 +172,14 @@ def paper_ranks(scores: pd.DataFrame, verbalisations: Sequence[str], *, wide: bo
     wide: aliases are correct. Narrow ranks come from the same scores: aliases are simply not there.
     logprob: the column to rank by.
     """
-    cells: dict[str, dict[int, Any]] = {column: {} for column in dump_columns("paper", verbalisations)}
+    cells: dict[str, dict[Any, Any]] = {column: {} for column in dump_columns("paper", verbalisations)}
     used = scores if wide else scores[scores["role"] != "alias"]
     for (row, v), group in used.groupby(["row", "verbalisation"], sort=False):
-        ranks = stable_ranks(group[logprob].tolist())
         correct = group["candidate"][(group["role"] != "distractor").to_numpy()].tolist()
-        found = true_ranks(correct, ranks)
+        found = true_ranks(correct, stable_ranks(group[logprob].tolist()))
         cells[f"{v}_true_ranks"][row] = found
         cells[f"{v}_top1_correct"][row] = top_flag(found, 1)
         cells[f"{v}_prompt_prob"][row] = float(group["prompt_logprob"].iloc[0])
         cells[f"{v}_top3_correct"][row] = top_flag(found, 3)
-    return pd.DataFrame({column: pd.Series(values, dtype="object" if column.endswith("_true_ranks") else None) for column, values in cells.items()})
+    kinds = {f"{v}_true_ranks": "object" for v in verbalisations}
+    return pd.DataFrame({column: pd.Series(values, dtype=kinds.get(column)) for column, values in cells.items()})

@@ -17,7 +17,7 @@ import pandas as pd
 
 from fluent.records.benchmark import Benchmark
 from fluent.records.dump import ProtocolName
-from fluent.records.scores import Role
+from fluent.records.scores import COLUMNS, NEUTRAL, Role
 from fluent.scoring.contract import Candidate, Plan, Request, RequestScore, Tokenisation
 
 
@@ -112,13 +112,7 @@ def score_table(task: Task, scores: Mapping[int, RequestScore], left_out: Mappin
                 part.token_ids, part.token_logprobs, part.tail_tokens, part.logprob,
             )  # fmt: skip
             rows.append(row if neutral is None else (*row, neutral[candidate]))
-    return pd.DataFrame(rows, columns=[*COLUMNS, *([] if neutral is None else ["neutral_logprob"])])
-
-
-COLUMNS = (
-    "row", "sub_uri", "obj_uri", "verbalisation", "candidate", "role", "entity", "own", "prompt_tokens", "prompt_logprob",
-    "token_ids", "token_logprobs", "tail_tokens", "logprob",
-)  # fmt: skip
+    return pd.DataFrame(rows, columns=[*COLUMNS, *([] if neutral is None else [NEUTRAL.name])])
 
 
 def count_reasons(left_out: Mapping[int, str]) -> dict[str, int]:
@@ -130,3 +124,10 @@ def cut(rows: Sequence[int], limit: int | None) -> tuple[Sequence[int], int]:
     """The rows to be scored and how many ``--limit`` leaves for another time."""
     kept = rows if limit is None else rows[:limit]
     return kept, len(rows) - len(kept)
+
+
+def cells_by_row(benchmark: Benchmark) -> dict[int, dict[str, str]]:
+    """Row number -> column -> cell."""
+    names = [str(name) for name in benchmark.table.columns]
+    rows = benchmark.table.itertuples(index=True, name=None)
+    return {int(row[0]): dict(zip(names, row[1:], strict=True)) for row in rows}

@@ -7,10 +7,11 @@ separator of the continuation, and the tail ends with the sentence's stop.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fluent.languages import Language
-from fluent.records.benchmark import ERROR, Benchmark, is_usable
+from fluent.records.benchmark import ERROR, Columns, is_usable
 
 STOPS = frozenset(".。．!！?？…।۔؟։።")
 _STRAIGHT_QUOTES = "\"'"
@@ -68,14 +69,12 @@ def end_with_stop(tail: str, language: Language) -> str:
     return tail.rstrip() + language.full_stop
 
 
-def read_frame(benchmark: Benchmark, row: int, verbalisation: str, language: Language) -> Frame | str:
-    """The frame of one row in one verbalisation, or the reason why its object cannot be used.
+def read_frame(cells: Mapping[str, str], names: Columns, language: Language) -> Frame | str:
+    """The frame of one row in one verbalisation (``names``: its columns), or the reason why its object cannot be used.
 
     Files with a status column say so themselves. In published files the object was not found if a cell is ERROR or the
     object is empty; it is inside the subject if its span lies within an occurrence of the subject's label.
     """
-    names = benchmark.columns(verbalisation)
-    cells = benchmark.table.loc[row]
     sentence, prompt, form = cells[names.sentence], cells[names.prompt], cells[names.object]
     if names.status is not None and not is_usable(cells[names.status]):
         return cells[names.status].split(";", 1)[0] or "no status"

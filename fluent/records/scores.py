@@ -24,21 +24,26 @@ _LOGPROBS = pa.list_(pa.float64())
 
 SCHEMA = pa.schema(
     [
+        pa.field("row", pa.int64(), nullable=False),
         pa.field("sub_uri", pa.string(), nullable=False),
         pa.field("obj_uri", pa.string(), nullable=False),
         pa.field("verbalisation", pa.string(), nullable=False),
         pa.field("candidate", pa.string(), nullable=False),
         pa.field("role", pa.string(), nullable=False),
         pa.field("entity", pa.string(), nullable=False),
+        pa.field("own", pa.bool_(), nullable=False),
         pa.field("prompt_tokens", pa.int64(), nullable=False),
+        pa.field("prompt_logprob", pa.float64(), nullable=False),
         pa.field("token_ids", _IDS, nullable=False),
         pa.field("token_logprobs", _LOGPROBS, nullable=False),
         pa.field("tail_tokens", pa.int64(), nullable=False),
         pa.field("logprob", pa.float64(), nullable=False),
     ]
 )
-"""The columns in order. entity: the candidate's obj_uri where the protocol ranks entities, else "".
-prompt_tokens: how many tokens the prompt has. tail_tokens: how many of the last token_ids belong to the tail."""
+"""The columns in order. row: row number in the benchmark file. entity: the candidate's obj_uri where the protocol ranks
+entities, else "". own: whether the candidate is the form that this verbalisation itself uses for its entity.
+prompt_tokens, prompt_logprob: how many tokens the prompt has and what they score (natural log). tail_tokens: how many of the last token_ids
+belong to the tail."""
 
 NEUTRAL = pa.field("neutral_logprob", pa.float64())
 """Optional last column: the same continuation after a neutral prompt, for pointwise mutual information."""
