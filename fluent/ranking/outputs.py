@@ -1,0 +1,166 @@
+"""What one dump leaves behind, whether it is finished, and whether a folder may take it.
+
+stats/ru_P19_template_gt.tsv            narrow ranks (or the only ones)     stats_wide/…tsv     wide ranks
+stats/ru_P19_template_gt.scores.parquet every candidate's score             stats_wide/…run.json
+stats/ru_P19_template_gt.run.json       what made them; written last, so that it marks the dump as finished
+stats/ru_P19_template_gt.packs/         only while the dump is made
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from fluent.console import UserError
+from fluent.ranking.settings import Settings
+from fluent.records.benchmark import Benchmark
+from fluent.records.dump import dump_name, find_dumps
+from fluent.records.run import RunRecord, is_as_written, read_run, run_path
+from fluent.records.scores import scores_path
+from fluent.records.source import Source, open_source
+from fluent.scoring.contract import ScorerDescription
+
+State = Literal["missing", "finished", "changed", "replace"]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Paths of everything that one (language, relation, verbalisations) leaves in the output folders."""
+
+    dump: Path
+    wide: Path | None
+
+    @property
+    def scores(self) -> Path:
+        return scores_path(self.dump)
+
+    @property
+    def run(self) -> Path:
+        return run_path(self.dump)
+
+    @property
+    def packs(self) -> Path:
+        return self.dump.with_suffix(".packs")
+
+    def dumps(self) -> tuple[Path, ...]:
+        """The narrow dump and, where there is one, its wide twin."""
+        return (self.dump,) if self.wide is None else (self.dump, self.wide)
+
+    def files(self) -> tuple[Path, ...]:
+        """All that a finished dump consists of."""
+        return (*self.dumps(), *(run_path(path) for path in self.dumps()), self.scores)
+
+
+def outputs_of(settings: Settings, lang: str, relation: str, verbalisations: Iterable[str]) -> Outputs:
+    """Where these settings put this file's results."""
+    name = dump_name(lang, relation, tuple(verbalisations))
+    return Outputs(settings.out / name, settings.wide / name if settings.wide is not None else None)
+
+
+def state_of(outputs: Outputs, settings: Settings, benchmark: Benchmark, description: ScorerDescription | None = None) -> State:
+    """Whether there is something to do.
+
+    finished: these settings made it, and nothing has touched it since. changed: the same, but a dump was changed by hand.
+    replace: made from fewer rows (``--limit``) or otherwise, or a file of it is gone. missing: nothing is there.
+    description: of the loaded model; without it the record must show the very words that were asked.
+    """
+    if not outputs.run.exists():
+        return "missing"
+    record = read_run(outputs.run)
+    if record.data_sha256 != benchmark.sha256 or not _same_making(record, settings, description):
+        return "replace"
+    if not all(path.exists() for path in outputs.files()):
+        return "replace"
+    if record.limit is not None and (settings.limit is None or (settings.limit > record.limit and record.rows_beyond_limit)):
+        return "replace"
+    return "changed" if changed_dumps(outputs) else "finished"
+
+
+def _same_making(record: RunRecord, settings: Settings, description: ScorerDescription | None) -> bool:
+    was, asked = record.extras.get("asked", {}), settings.asked()
+    if was == asked:
+        return True
+    loaded = ("model", "revision", "dtype")
+    if description is None or any(was.get(name) != asked[name] for name in asked if name not in loaded):
+        return False
+    return all(getattr(record, name) == getattr(description, name) for name in loaded)
+
+
+def changed_dumps(outputs: Outputs) -> list[Path]:
+    """Dumps whose bytes are not those that their run record describes."""
+    recorded = [path for path in outputs.dumps() if path.exists() and run_path(path).exists()]
+    return [path for path in recorded if not is_as_written(path, read_run(run_path(path)))]
+
+
+def check_folder(settings: Settings, source: Source, replaced: Iterable[Outputs], description: ScorerDescription | None = None) -> None:
+    """Refuse an output folder that holds dumps of another model, protocol or data: their ranks must not be mixed.
+
+    replaced: outputs that ``--overwrite`` makes anew anyway; they do not count. description: of the loaded model, where
+    it is loaded already: what ``auto`` became is known only then.
+    """
+    if not settings.out.exists():
+        return
+    if not settings.out.is_dir():
+        raise UserError(f"--out {settings.out} is a file, not a folder; name a folder, for example --out {settings.suggest_folder()}")
+    exempt = {outputs.dump.name for outputs in replaced}
+    known = set(source.names())
+    for _, _, name in find_dumps(open_source(settings.out)):
+        outputs = Outputs(settings.out / name, None)
+        if name in exempt or outputs.packs.exists():
+            continue
+        if not outputs.run.exists():
+            raise UserError(
+                f"{settings.out} holds rank dumps that this program did not make ({name} has no run record), such as the published ones; "
+                f"choose another folder, for example --out {settings.suggest_folder()}"
+            )
+        record = read_run(outputs.run)
+        stranger = _difference(settings, record, description)
+        if stranger:
+            raise UserError(
+                f"{settings.out} holds dumps of another {stranger} ({name}); "
+                f"choose another folder, for example --out {settings.suggest_folder()}, or --overwrite what is there"
+            )
+        if record.data_name in known and hashlib.sha256(source.read(record.data_name)).hexdigest() != record.data_sha256:
+            raise UserError(
+                f"{settings.out} holds dumps of other data: {name} was made from another {record.data_name} than that in {source.path}; "
+                f"choose another folder, for example --out {settings.suggest_folder(source.path.stem)}, or --overwrite what is there"
+            )
+
+
+def _difference(settings: Settings, record: RunRecord, description: ScorerDescription | None) -> str:
+    """In words, what sets a record's dumps apart from what these settings make; "" where they may lie together."""
+    was, asked = record.extras.get("asked", {}), settings.asked()
+    for name, word in _DECIDING.items():
+        if was.get(name) != asked[name] and (description is None or name not in {"model", "revision"}):
+            return f"{word}: {was.get(name)}, not {asked[name]}"
+    if description is not None:
+        for name in ("model", "revision", "dtype"):
+            if getattr(record, name) != getattr(description, name):
+                return f"{_DECIDING.get(name, name)}: {getattr(record, name)}, not {getattr(description, name)}"
+    return ""
+
+
+_DECIDING = {
+    "protocol": "protocol",
+    "model": "model",
+    "revision": "revision of the model",
+    "quantise": "quantisation",
+    "arithmetic": "arithmetic",
+    "drop_empty_objects": "row filter (--drop-empty-objects)",
+    "with_aliases": "set of forms (--no-aliases)",
+}
+
+
+def check_writable(folder: Path) -> None:
+    """Make the folder and try it, before any work is done for it."""
+    probe = folder / f".writable-{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        raise UserError(f"cannot write into {folder} ({error.strerror}); choose another folder with --out") from None

@@ -1,0 +1,89 @@
+"""What a person wants to read after a run: rows in, scored, left out, R@1, R@3 and mean rank of each verbalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tabulate import tabulate
+
+from fluent.ranking.outputs import Outputs
+from fluent.records.dump import Dump
+from fluent.records.run import RunRecord
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One dump in numbers. scores: verbalisation -> (R@1, R@3, mean rank of the best correct form or of the entity)."""
+
+    lang: str
+    relation: str
+    rows_in: int
+    rows_scored: int
+    rows_left_out: dict[str, int]
+    rows_beyond_limit: int
+    scores: dict[str, tuple[float, float, float]]
+    signature: str
+    files: tuple[Path, ...]
+    few_distractors: int
+
+
+def summarise(dump: Dump, record: RunRecord, outputs: Outputs) -> Summary:
+    """The numbers of one finished dump."""
+    table = dump.table
+    scores = {}
+    for v in dump.verbalisations:
+        if dump.protocol == "paper":
+            mean = sum(min(ranks.values()) for ranks in table[f"{v}_true_ranks"]) / len(table)
+        else:
+            mean = float(table[f"{v}_rank"].mean())
+        scores[v] = (float(table[f"{v}_top1_correct"].mean()), float(table[f"{v}_top3_correct"].mean()), float(mean))
+    return Summary(
+        dump.lang,
+        dump.relation,
+        record.rows_in,
+        record.rows_scored,
+        dict(record.rows_left_out),
+        record.rows_beyond_limit,
+        scores,
+        record.signature,
+        outputs.files(),
+        int(record.extras.get("rows_with_few_distractors", 0)),
+    )
+
+
+def format_summaries(summaries: Sequence[Summary]) -> str:
+    """A table with a line per (language, relation, verbalisation), then why rows were left out, signatures and files."""
+    rows = []
+    for one in summaries:
+        for number, (v, (first, third, mean)) in enumerate(one.scores.items()):
+            counts = [one.lang, one.relation, one.rows_in, one.rows_scored, sum(one.rows_left_out.values())] if number == 0 else [""] * 5
+            rows.append([*counts, v, f"{first:.3f}", f"{third:.3f}", f"{mean:.2f}"])
+    head = ["lang", "relation", "rows in", "scored", "left out", "verbalisation", "R@1", "R@3", "mean rank"]
+    right = ("left", "left", "right", "right", "right", "left", "right", "right", "right")
+    lines = [tabulate(rows, headers=head, colalign=right, disable_numparse=True), ""]
+    lines += [f"left out, {one.lang} {one.relation}: {_reasons(one)}" for one in summaries if one.rows_left_out or one.rows_beyond_limit]
+    lines += [
+        f"{one.lang} {one.relation}: {one.few_distractors} facts have fewer than 10 distractors, so their ranks say little"
+        for one in summaries
+        if one.few_distractors
+    ]
+    lines += _signatures(summaries)
+    return "\n".join([*lines, *_folders(summaries)])
+
+
+def _reasons(summary: Summary) -> str:
+    parts = [f"{count} × {reason}" for reason, count in summary.rows_left_out.items()]
+    if summary.rows_beyond_limit:
+        parts.append(f"{summary.rows_beyond_limit} × beyond --limit")
+    return ", ".join(parts)
+
+
+def _signatures(summaries: Iterable[Summary]) -> list[str]:
+    """Signatures, said once where only the data differ (the part `data:` names each file)."""
+    return [f"signature, {one.lang} {one.relation}: {one.signature}" for one in summaries]
+
+
+def _folders(summaries: Iterable[Summary]) -> list[str]:
+    return [f"files, {one.lang} {one.relation}: {', '.join(str(path) for path in one.files)}" for one in summaries]

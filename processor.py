@@ -1,0 +1,185 @@
+"""``Processor``: one (language, relation) becomes one rank dump.
+
+    source = open_source("fixed_data")
+    processor = Processor(read_benchmark(source, "ru", "P19"), Settings(model="smollm2", out=Path("stats/smollm2")))
+    summary = processor.rank(load_scorer("smollm2"))
+
+Left behind: ``stats/smollm2/ru_P19_template_gt_chatgpt.tsv`` (ranks), its wide twin in ``stats_wide/smollm2``, the scores
+of every candidate and the run record with the signature. A killed run keeps its finished packs; the same call goes on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+import pandas as pd
+
+from fluent.console import UserError, note
+from fluent.ranking.outputs import Outputs, State, changed_dumps, outputs_of, state_of
+from fluent.ranking.packs import PackStore, fingerprint
+from fluent.ranking.paper import POOL_LIMIT, paper_ranks, paper_task
+from fluent.ranking.settings import Settings
+from fluent.ranking.summary import Summary, summarise
+from fluent.ranking.task import Task, count_reasons, score_table
+from fluent.records.atomic import write_text
+from fluent.records.benchmark import Benchmark
+from fluent.records.dump import Dump, aliases_of, format_dump, read_dump
+from fluent.records.run import RunRecord, file_sha256, read_run, run_path, write_run
+from fluent.records.scores import write_scores
+from fluent.records.source import open_source
+from fluent.scoring.contract import Plan, RequestScore, Scorer, ScorerDescription
+
+OnFacts = Callable[[int, int], None]
+"""Told after each pack: facts finished so far, facts in all."""
+
+
+class Processor:
+    """Ranks one benchmark file by one protocol. Making it reads no model and writes nothing."""
+
+    def __init__(self, benchmark: Benchmark, settings: Settings) -> None:
+        self.benchmark = benchmark
+        self.settings = settings
+        self.verbalisations = choose_verbalisations(benchmark, settings.verbalisations)
+        self.outputs: Outputs = outputs_of(settings, benchmark.lang, benchmark.relation, self.verbalisations)
+
+    @property
+    def label(self) -> str:
+        """`ru P19`."""
+        return f"{self.benchmark.lang} {self.benchmark.relation}"
+
+    def task(self) -> Task:
+        """Every question of the protocol about this file."""
+        settings = self.settings
+        return paper_task(
+            self.benchmark,
+            self.verbalisations,
+            limit=settings.limit,
+            drop_empty_objects=settings.drop_empty_objects,
+            neutral_prompt=settings.neutral_prompt,
+        )
+
+    def state(self, description: ScorerDescription | None = None) -> State:
+        """Whether the dump is there already; a dump that would be replaced although a hand changed it is a ``UserError``."""
+        if self.settings.overwrite:
+            return "missing"
+        state = state_of(self.outputs, self.settings, self.benchmark, description)
+        changed = changed_dumps(self.outputs) if state == "replace" else []
+        if changed:
+            raise UserError(f"{changed[0]} would be made anew, but it was changed by hand; move it away or give --overwrite")
+        return state
+
+    def rank(self, scorer: Scorer, on_facts: OnFacts | None = None) -> Summary:
+        """Score what is not scored yet and write the dump. Nothing is written under a final name before all is scored."""
+        task = self.task()
+        if not task.questions:
+            raise UserError(f"{self.benchmark.name}: no row can be ranked ({_tell(count_reasons(task.left_out))}); nothing is written")
+        plan = scorer.plan(task.requests(), task.tokenisation)
+        neutral = len(task.questions)
+        if task.neutral_prompt is not None and neutral in plan.unscorable:
+            raise UserError(f"--neutral-prompt {task.neutral_prompt!r}: {plan.unscorable[neutral]}; give a prompt with at least one token")
+        left_out = task.left_out_by(plan)
+        store = PackStore(self.outputs.packs, fingerprint(plan, scorer.describe(), self.settings.arithmetic))
+        if store.discarded:
+            note(f"{self.label}: {store.discarded} packs of another run thrown away (its model, data or settings differ)")
+        scores = self._score(scorer, task, plan, store, on_facts)
+        self._write(task, scores, left_out, scorer.describe())
+        store.remove()
+        return self.summary()
+
+    def _score(self, scorer: Scorer, task: Task, plan: Plan, store: PackStore, on_facts: OnFacts | None) -> dict[int, RequestScore]:
+        rows = [question.row for question in task.questions]
+        waiting = Counter(rows)
+        total = len(waiting)
+
+        def tick(numbers: Mapping[int, object] | range) -> None:
+            for number in numbers:
+                if number < len(rows):
+                    waiting[rows[number]] -= 1
+            if on_facts is not None:
+                on_facts(sum(1 for left in waiting.values() if left == 0), total)
+
+        scores: dict[int, RequestScore] = {}
+        for finished in store.finished().values():
+            scores |= finished
+        tick(dict.fromkeys((*scores, *plan.unscorable)))
+        for number, pack in enumerate(plan.packs):
+            if not all(request in scores for request in pack):
+                fresh = scorer.score_pack(plan, number, self.settings.arithmetic)
+                store.save(number, fresh)
+                scores |= fresh
+                tick(fresh)
+        return scores
+
+    def _write(self, task: Task, scores: Mapping[int, RequestScore], left_out: Mapping[int, str], description: ScorerDescription) -> None:
+        table = score_table(task, scores, left_out)
+        if table.empty:
+            raise UserError(f"{self.benchmark.name}: no row can be ranked ({_tell(count_reasons(left_out))}); nothing is written")
+        self.outputs.run.unlink(missing_ok=True)  # from here to the end the dump counts as unfinished
+        write_scores(self.outputs.scores, table)
+        for path in reversed(self.outputs.dumps()):
+            wide = path == self.outputs.wide
+            dump = make_dump(self.benchmark, self.verbalisations, paper_ranks(table, self.verbalisations, wide=wide), self.settings)
+            write_text(path, format_dump(dump))
+            write_run(run_path(path), self._record(task, left_out, description, path, wide))
+
+    def _record(self, task: Task, left_out: Mapping[int, str], description: ScorerDescription, path: object, wide: bool) -> RunRecord:
+        rows_scored = len(set(task.rows) - set(left_out))
+        return RunRecord(
+            lang=self.benchmark.lang,
+            relation=self.benchmark.relation,
+            verbalisations=self.verbalisations,
+            model=description.model,
+            revision=description.revision,
+            dtype=description.dtype,
+            device=description.device,
+            arithmetic=self.settings.arithmetic,
+            path=description.path,
+            path_reason=description.path_reason,
+            tokenisation=task.tokenisation,
+            bos=description.bos,
+            protocol=task.protocol,
+            pool_size=POOL_LIMIT,
+            ties="correct-first",
+            limit=self.settings.limit,
+            data_name=self.benchmark.name,
+            data_sha256=self.benchmark.sha256,
+            rows_in=len(self.benchmark.table),
+            rows_scored=rows_scored,
+            rows_left_out=count_reasons(left_out),
+            rows_beyond_limit=task.beyond_limit,
+            dump_sha256=file_sha256(str(path)),
+            scores_sha256=file_sha256(self.outputs.scores),
+            self_check=dict(description.self_check),
+            packages=dict(description.versions),
+            extras={"asked": self.settings.asked(), "ranks": "wide" if wide else "narrow", **task.notes},
+        )
+
+    def summary(self) -> Summary:
+        """What the finished dump says, read back from its files."""
+        source = open_source(self.outputs.dump.parent)
+        return summarise(read_dump(source, self.outputs.dump.name), read_run(self.outputs.run), self.outputs)
+
+
+def choose_verbalisations(benchmark: Benchmark, wanted: tuple[str, ...] | None) -> tuple[str, ...]:
+    """The verbalisations to compare, in the file's order; one that the file lacks is a ``UserError``."""
+    there = benchmark.verbalisations
+    if wanted is None:
+        return there
+    lacking = [v for v in wanted if v not in there]
+    if lacking:
+        raise UserError(f"{benchmark.name} has no verbalisation '{lacking[0]}': its columns hold {', '.join(there)} (--verbalisations)")
+    return tuple(v for v in there if v in wanted)
+
+
+def make_dump(benchmark: Benchmark, verbalisations: tuple[str, ...], ranks: pd.DataFrame, settings: Settings) -> Dump:
+    """The dump: the benchmark's columns of the ranked rows, aliases as lists, then the ranks."""
+    facts = benchmark.table.loc[ranks.index].astype("object")
+    if "aliases" in facts.columns:
+        facts["aliases"] = pd.Series([aliases_of(cell) for cell in facts["aliases"]], index=facts.index, dtype="object")
+    table = pd.concat([facts, ranks], axis="columns")
+    return Dump(benchmark.lang, benchmark.relation, verbalisations, settings.protocol, table)
+
+
+def _tell(reasons: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} × {reason}" for reason, count in reasons.items()) or "the file has no rows"

@@ -1,0 +1,118 @@
+"""Rank facts with a language model: one command from benchmark files to rank dumps.
+
+    python script.py -l ru -r P19,P36 --model smollm2 --data fixed_data/starter --out stats/smollm2
+    python script.py explain -l ru -r P101 --subject Q7251 --model smollm2
+
+Nothing here imports torch before the arguments and the data are known to be good.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fluent.console import UserError, note, progress_bar, run_main
+from fluent.ranking.arguments import parse_arguments
+
+if TYPE_CHECKING:
+    from fluent.ranking.arguments import Arguments
+    from fluent.scoring.contract import Scorer
+    from processor import Processor
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Rank, or explain one fact; returns the exit status."""
+    asked = parse_arguments(list(sys.argv[1:] if arguments is None else arguments))
+    return explain(asked) if asked.subject else rank(asked)
+
+
+def rank(asked: Arguments) -> int:
+    """Rank every file that was asked for and is not ranked yet, then say what all of them show."""
+    from fluent.ranking.outputs import check_folder, check_writable
+    from fluent.ranking.summary import format_summaries
+
+    settings = asked.settings
+    processors = open_processors(asked)
+    replaced = [one.outputs for one in processors] if settings.overwrite else []
+    check_folder(settings, asked.source(), replaced)
+    todo = [one for one in processors if one.state() in {"missing", "replace"}]
+    for folder in (settings.out, settings.wide):
+        if folder is not None and todo:
+            check_writable(folder)
+    if todo:
+        scorer = load(asked)
+        check_folder(settings, asked.source(), replaced, scorer.describe())
+        todo = [one for one in todo if one.state(scorer.describe()) in {"missing", "replace"}]
+        for number, processor in enumerate(todo, start=1):
+            rank_one(processor, scorer, f"{number} of {len(todo)}: {processor.label}")
+    tell_untouched(processors, todo)
+    print(format_summaries([one.summary() for one in processors]))
+    return 0
+
+
+def rank_one(processor: Processor, scorer: Scorer, label: str) -> None:
+    """Rank one file under a bar of facts, facts/s and time left."""
+    if processor.state(scorer.describe()) == "replace":
+        note(f"{processor.label}: {processor.outputs.dump} was made otherwise (fewer rows, other settings or data) and is made anew")
+    with progress_bar(total=None, unit="facts", label=label) as bar:
+
+        def on_facts(done: int, total: int) -> None:
+            if bar.total is None:
+                bar.reset(total)
+                bar.initial = bar.n = done  # what an earlier run finished does not count as this run's speed
+                bar.refresh()
+            bar.update(done - bar.n)
+
+        processor.rank(scorer, on_facts)
+
+
+def tell_untouched(processors: Sequence[Processor], ranked: Sequence[Processor]) -> None:
+    """Say which dumps were there already, and which of them a hand has changed."""
+    untouched = [one for one in processors if one not in ranked]
+    if untouched:
+        names = ", ".join(one.label for one in untouched)
+        note(f"{'nothing to do, ' if not ranked else ''}already ranked: {names} (--overwrite ranks them anew)")
+    for one in untouched:
+        if one.state() == "changed":
+            note(
+                f"{one.label}: {one.outputs.dump} or its wide twin was changed by hand since it was written (its hash is not that of run.json)"
+            )
+
+
+def open_processors(asked: Arguments) -> list[Processor]:
+    """A processor for each (language, relation) that was asked for, data read and checked."""
+    from processor import Processor
+
+    return [Processor(benchmark, asked.settings) for benchmark in asked.benchmarks()]
+
+
+def load(asked: Arguments) -> Scorer:
+    """The scorer, on whatever device; from here on torch is there."""
+    from fluent.scoring.causal import load_scorer
+
+    note(f"loading {asked.settings.model} …")
+    scorer = load_scorer(asked.settings.model, **asked.settings.loading())
+    description = scorer.describe()
+    note(f"{description.model}: {description.dtype} on {description.device}, scoring path {description.path} ({description.path_reason})")
+    return scorer
+
+
+def explain(asked: Arguments) -> int:
+    """Print one subject's prompts, tokens, candidates and scores, best first."""
+    from fluent.ranking.explain import explain_task, only_subject
+
+    tasks = [only_subject(one.task(), asked.subject, asked.object) for one in open_processors(asked)]
+    left_out = [f"{task.benchmark.name} row {row}: {reason}" for task in tasks for row, reason in task.left_out.items()]
+    asking = [task for task in tasks if task.questions]
+    if not asking:
+        why = f" is left out ({'; '.join(left_out)})" if left_out else f" is in none of {', '.join(task.benchmark.name for task in tasks)}"
+        raise UserError(f"--subject {asked.subject}{f' --object {asked.object}' if asked.object else ''}{why}")
+    scorer = load(asked)
+    for task in asking:
+        print(explain_task(task, scorer, asked.settings.arithmetic))
+    return 0
+
+
+if __name__ == "__main__":
+    run_main(main)
