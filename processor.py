@@ -74,16 +74,17 @@ class Processor:
         task = self.task()
         if not task.questions:
             raise UserError(f"{self.benchmark.name}: no row can be ranked ({_tell(count_reasons(task.left_out))}); nothing is written")
+        description = scorer.describe(task.tokenisation)
         plan = scorer.plan(task.requests(), task.tokenisation)
         neutral = len(task.questions)
         if task.neutral_prompt is not None and neutral in plan.unscorable:
             raise UserError(f"--neutral-prompt {task.neutral_prompt!r}: {plan.unscorable[neutral]}; give a prompt with at least one token")
         left_out = task.left_out_by(plan)
-        store = PackStore(self.outputs.packs, fingerprint(plan, scorer.describe(), self.settings.arithmetic))
+        store = PackStore(self.outputs.packs, fingerprint(plan, description, self.settings.arithmetic))
         if store.discarded:
             note(f"{self.label}: {store.discarded} packs of another run thrown away (its model, data or settings differ)")
         scores = self._score(scorer, task, plan, store, on_facts)
-        self._write(task, scores, left_out, scorer.describe())
+        self._write(task, scores, left_out, description)
         store.remove()
         return self.summary()
 

@@ -75,9 +75,7 @@ def tell_untouched(processors: Sequence[Processor], ranked: Sequence[Processor])
         note(f"{'nothing to do, ' if not ranked else ''}already ranked: {names} (--overwrite ranks them anew)")
     for one in untouched:
         if one.state() == "changed":
-            note(
-                f"{one.label}: {one.outputs.dump} or its wide twin was changed by hand since it was written (its hash is not that of run.json)"
-            )
+            note(f"{one.label}: {one.outputs.dump} or its wide twin was changed by hand since it was written (not the hash in run.json)")
 
 
 def open_processors(asked: Arguments) -> list[Processor]:

@@ -23,7 +23,7 @@ class StandInScorer:
         self.stop_after = stop_after
         self.packs_scored: list[int] = []
 
-    def describe(self) -> ScorerDescription:
+    def describe(self, tokenisation: Tokenisation = "separate") -> ScorerDescription:
         return ScorerDescription(self.name, "", self.dtype, "cpu", "hash", "a stand-in", False, {"gap": 0.0}, {"stand-in": "1"})
 
     def plan(self, requests: Sequence[Request], tokenisation: Tokenisation) -> Plan:

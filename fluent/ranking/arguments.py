@@ -36,10 +36,15 @@ class Arguments:
     object: str = ""
 
     def source(self) -> Source:
-        """The data folder or zip."""
+        """The data folder or zip; a folder that holds nothing but one zip (``fixed_data/fixed_data.zip``) is read from it."""
+        from fluent.records.benchmark import find_benchmarks
         from fluent.records.source import open_source
 
-        return open_source(self.data)
+        source = open_source(self.data)
+        zips = [name for name in source.names() if name.endswith(".zip")]
+        if self.data.is_dir() and len(zips) == 1 and not find_benchmarks(source):
+            return open_source(self.data / zips[0])
+        return source
 
     def benchmarks(self) -> list[Benchmark]:
         """The files that were asked for, read. Anything that is not there, or is there twice, is a ``UserError``."""

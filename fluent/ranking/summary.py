@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from tabulate import tabulate
 
@@ -25,7 +24,7 @@ class Summary:
     rows_beyond_limit: int
     scores: dict[str, tuple[float, float, float]]
     signature: str
-    files: tuple[Path, ...]
+    outputs: Outputs
     few_distractors: int
 
 
@@ -48,7 +47,7 @@ def summarise(dump: Dump, record: RunRecord, outputs: Outputs) -> Summary:
         record.rows_beyond_limit,
         scores,
         record.signature,
-        outputs.files(),
+        outputs,
         int(record.extras.get("rows_with_few_distractors", 0)),
     )
 
@@ -69,8 +68,8 @@ def format_summaries(summaries: Sequence[Summary]) -> str:
         for one in summaries
         if one.few_distractors
     ]
-    lines += _signatures(summaries)
-    return "\n".join([*lines, *_folders(summaries)])
+    lines += [f"{one.lang} {one.relation}: {_files(one)}\n         signature {one.signature}" for one in summaries]
+    return "\n".join(lines)
 
 
 def _reasons(summary: Summary) -> str:
@@ -80,10 +79,7 @@ def _reasons(summary: Summary) -> str:
     return ", ".join(parts)
 
 
-def _signatures(summaries: Iterable[Summary]) -> list[str]:
-    """Signatures, said once where only the data differ (the part `data:` names each file)."""
-    return [f"signature, {one.lang} {one.relation}: {one.signature}" for one in summaries]
-
-
-def _folders(summaries: Iterable[Summary]) -> list[str]:
-    return [f"files, {one.lang} {one.relation}: {', '.join(str(path) for path in one.files)}" for one in summaries]
+def _files(summary: Summary) -> str:
+    outputs = summary.outputs
+    wide = f"; aliases count as right in {outputs.wide}" if outputs.wide is not None else ""
+    return f"{outputs.dump} with {outputs.scores.name} and {outputs.run.name}{wide}"
