@@ -10,7 +10,7 @@ import re
 import sys
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -64,11 +64,12 @@ def mistakes(book: Phrasebook, facts: Sequence[Fact]) -> Iterator[str]:
     """Everything that no shipped sentence may have, one line each."""
     yield from _pattern_mistakes(book, facts)
     cells = needed(book, facts)
+    names = {word for entry in book.entries.values() for word in re.findall(r"\w+", entry.english.casefold())}
     for uri, columns in cells.items():
         if uri not in book.entries:
             yield f"{uri}: no row"
             continue
-        yield from _row_mistakes(book, facts, book.entries[uri], columns)
+        yield from _row_mistakes(book, book.entries[uri], columns, names)
     for uri in book.entries.keys() - cells.keys():
         yield f"{uri}: stands in no fact; take the row out"
     yield from _doubles(book)
@@ -102,7 +103,7 @@ def _pattern_mistakes(book: Phrasebook, facts: Sequence[Fact]) -> Iterator[str]:
                 yield f"{relation} {name}: not NFC"
 
 
-def _row_mistakes(book: Phrasebook, facts: Sequence[Fact], entry: Entry, columns: dict[str, set[str]]) -> Iterator[str]:
+def _row_mistakes(book: Phrasebook, entry: Entry, columns: dict[str, set[str]], names: set[str]) -> Iterator[str]:
     who = f"{entry.uri} {entry.english}"
     if not entry.label:
         yield f"{who}: no label"
@@ -123,22 +124,21 @@ def _row_mistakes(book: Phrasebook, facts: Sequence[Fact], entry: Entry, columns
             yield f"{who}: '{column}' is not NFC"
         if text != " ".join(text.split()):
             yield f"{who}: '{column}' has a blank too many"
-        if column != "aliases" and (strange := foreign_words(text, entry, book.language.scripts)):
+        if column != "aliases" and (strange := foreign_words(text, book.language.scripts, names)):
             yield f"{who}: '{column}' has words in another script: {', '.join(strange)}"
     if entry.label in entry.aliases or len(set(entry.aliases)) < len(entry.aliases):
         yield f"{who}: an alias is written twice or equals the label"
 
 
-def foreign_words(text: str, entry: Entry, scripts: Sequence[str]) -> list[str]:
-    """Words in a script that is not the language's, unless the English label or a Roman numeral has them (brand names)."""
-    english = re.findall(r"\w+", entry.english.casefold())
+def foreign_words(text: str, scripts: Sequence[str], known: Collection[str]) -> list[str]:
+    """Words in a script that is not the language's; ``known`` ones (of English labels) and Roman numerals pass as names."""
     native = tuple(_SCRIPT.get(script, script.upper()) for script in scripts)
     strange = []
     for word in re.findall(r"\w+", text):
         # One run of letters at a time: Chinese sets a foreign name and the native noun without a blank (U2乐队).
         for own, letters in groupby(word, lambda letter: letter.isalpha() and unicodedata.name(letter).startswith(native)):
             run = "".join(letters)
-            if not own and any(map(str.isalpha, run)) and run.casefold() not in english and not _ROMAN.fullmatch(run):
+            if not own and any(map(str.isalpha, run)) and run.casefold() not in known and not _ROMAN.fullmatch(run):
                 strange.append(run)
     return strange
 
