@@ -94,15 +94,20 @@ class MLama:
 
         A relation that one language lacks is left out there, with a note; one that all lack is a ``UserError``.
         """
-        loaded: dict[str, dict[str, Facts]] = {}
+        selected = self.select(languages, relations)
+        return {lang: {relation: self.facts(lang, relation) for relation in names} for lang, names in selected.items()}
+
+    def select(self, languages: Sequence[str] | None = None, relations: Sequence[str] | None = None) -> dict[str, list[str]]:
+        """lang -> those of the wanted relations that it has; ``load`` tells what is left out and what is an error."""
+        selected: dict[str, list[str]] = {}
         for lang in languages or self.languages():
             present = self.relations(lang)
             for missing in [relation for relation in relations or () if relation not in present]:
                 note(f"{lang}: no relation {missing}, left out")
-            loaded[lang] = {relation: self.facts(lang, relation) for relation in relations or present if relation in present}
-        if relations and not any(loaded.values()):
-            raise UserError(f"{self._root.path}: none of the languages {', '.join(loaded)} has a relation of {', '.join(relations)}")
-        return loaded
+            selected[lang] = [relation for relation in relations or present if relation in present]
+        if relations and not any(selected.values()):
+            raise UserError(f"{self._root.path}: none of the languages {', '.join(selected)} has a relation of {', '.join(relations)}")
+        return selected
 
     def join(self, lang: str, other: str, relation: str) -> list[tuple[Triple, Triple]]:
         """The facts that both languages have, paired by (relation, lineid), in the order of lineid."""
@@ -116,10 +121,10 @@ class MLama:
 
     def count_triples(self, languages: Sequence[str] | None = None, relations: Sequence[str] | None = None) -> dict[str, int]:
         """lang -> number of facts, most first. Nothing is kept in memory, so that all of mLAMA can be counted."""
+        selected = self.select(languages, relations)
         counts = {}
-        for lang in progress(languages or self.languages(), unit="languages", label="counting"):
-            wanted = [relation for relation in self.relations(lang) if not relations or relation in relations]
-            counts[lang] = sum(len(self._read(lang, relation).by_lineid) for relation in wanted)
+        for lang in progress(selected, unit="languages", label="counting"):
+            counts[lang] = sum(len(self._read(lang, relation).by_lineid) for relation in selected[lang])
         return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
     def sample(
@@ -176,7 +181,7 @@ def _jsonl(folder: Source) -> list[str]:
     return [name for name in folder.names() if name.endswith(".jsonl")]
 
 
-def _stats_rows(data: MLama, languages: Sequence[str], relations: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _stats_rows(data: MLama, languages: Sequence[str] | None, relations: Sequence[str] | None) -> Iterator[dict[str, Any]]:
     for lang, count in data.count_triples(languages, relations).items():
         present = [relation for relation in data.relations(lang) if not relations or relation in relations]
         templates = data.templates(lang)
@@ -201,8 +206,8 @@ def _parser() -> ArgumentParser:
 
 def _add_selection(command: argparse.ArgumentParser) -> None:
     command.add_argument("path", type=Path, help="folder or zip in the mLAMA 1.1 layout")
-    command.add_argument("-l", "--languages", type=split_list, default=[], help="comma-separated codes (default: all that are there)")
-    command.add_argument("-r", "--relations", type=split_list, default=[], help="comma-separated relations (default: all)")
+    command.add_argument("-l", "--languages", type=split_list, help="comma-separated codes (default: all that are there)")
+    command.add_argument("-r", "--relations", type=split_list, help="comma-separated relations (default: all)")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -212,6 +217,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         checksum = download(chosen.url, chosen.path, sha256=chosen.sha256)
         print(f"{chosen.path}\nsha256 {checksum}")
         return
+    for option in ("languages", "relations"):
+        if getattr(chosen, option) == []:
+            raise UserError(f"--{option} names none; leave it out for all that are there")
     data = MLama(chosen.path)
     if chosen.command == "stats":
         table = list(_stats_rows(data, chosen.languages, chosen.relations))

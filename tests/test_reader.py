@@ -109,6 +109,8 @@ def test_each_language_has_its_own_relations(folder: Path, capsys: pytest.Captur
     assert "cs: no relation P36, left out" in capsys.readouterr().err
     with pytest.raises(UserError, match="has a relation of P9"):
         data.load(["cs"], ["P9"])
+    with pytest.raises(UserError, match="has a relation of P9"):
+        data.count_triples(relations=["P9"])
 
 
 def test_optional_fields_are_optional_and_labels_stay_strings(folder: Path) -> None:
@@ -207,7 +209,8 @@ def test_the_same_seed_samples_the_same_facts(folder: Path) -> None:
 
 
 def test_command_line_errors_are_one_line_and_status_two(tmp_path: Path, root: Path) -> None:
-    for arguments in (["stats", str(tmp_path / "no")], ["sample", str(tmp_path), "-n", "x"], []):
+    nowhere = str(tmp_path / "no")
+    for arguments in (["stats", nowhere], ["sample", nowhere, "-n", "x"], ["stats", nowhere, "-l", ","], []):
         done = subprocess.run([sys.executable, "reader.py", *arguments], cwd=root, capture_output=True, text=True, encoding="utf-8")
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
 

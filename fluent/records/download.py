@@ -142,4 +142,8 @@ def _write_validator(partial: Path, url: str, answer: requests.Response) -> None
 
 
 def _reason(error: BaseException | None) -> str:
-    return f"{type(error).__name__}: {error}"[:200] if error else "unknown"
+    """What lies at the bottom: requests wraps the system's "Connection refused" in three layers of its own words."""
+    while error is not None and error.__context__ is not None:
+        error = error.__context__
+    text = getattr(error, "strerror", None) or str(error)
+    return text if len(text) <= 160 else f"{text[:160]}…"
