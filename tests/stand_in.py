@@ -1,5 +1,6 @@
-"""A scorer without a model for quick tests: a token is a character, its log-probability a hash of what stands before it.
+"""A scorer without a model and small benchmark files, for quick tests.
 
+The scorer: a token is a character, its log-probability a hash of what stands before it.
 It has the verbs of the contract and its promises: scores depend on prompt and candidate alone, packs are planned from all
 requests, a prompt or candidate of zero tokens is unscorable.
 """
@@ -9,6 +10,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 
+import pandas as pd
+
+from fluent.records.benchmark import Benchmark, make_benchmark
 from fluent.scoring.contract import Arithmetic, CandidateScore, Plan, Request, RequestScore, ScorerDescription, Tokenisation
 
 PACK_SIZE = 7
@@ -67,3 +71,30 @@ class StandInScorer:
     @staticmethod
     def _logprob(text: str) -> float:
         return -int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**45
+
+
+def small_benchmark(*rows: str, lang: str = "cs", relation: str = "P19", spec: str = "test") -> Benchmark:
+    """A benchmark with two verbalisations from lines `obj_label|gt_prompt|gt_infl_object|aliases` (aliases by commas)."""
+    records = []
+    for number, row in enumerate(rows):
+        label, prompt, form, aliases = row.split("|")
+        records.append({
+            "sub_uri": f"Q{number}", "sub_label": f"s{number}", "obj_uri": f"Q10{number}", "obj_label": label,
+            "template": f"t{number} {label}.", "template_prompt": f"t{number} ",
+            "gt_translation": f"{prompt}{form}.", "gt_prompt": prompt, "gt_infl_object": form,
+            "aliases": aliases.replace(",", "|||"),
+        })  # fmt: skip
+    return make_benchmark(lang, relation, spec, pd.DataFrame(records, dtype="str"))
+
+
+CITIES = ("Praha|Praze|Prague", "Brno|Brně|Bruenn", "Plzeň|Plzni|Pilsen", "Ostrava|Ostravě|Ostrau", "Zlín|Zlíně|Zlin", "Tábor|Táboře|Tabor")
+
+
+def city_benchmark(rows: int = 30, **names: str) -> Benchmark:
+    """As many facts as wanted about six cities; every tenth has no object, every seventh a prompt of a blank."""
+    lines = []
+    for number in range(rows):
+        label, form, alias = CITIES[number % len(CITIES)].split("|")
+        prompt = " " if number % 7 == 6 else f"Osoba {number} se narodila v "
+        lines.append(f"{label}|{prompt}|{'ERROR' if number % 10 == 9 else form}|{alias},{label}")
+    return small_benchmark(*lines, **names)

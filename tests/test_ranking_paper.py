@@ -9,10 +9,10 @@ import pytest
 
 from fluent.ranking.paper import gather_forms, pool_size, sampling_order, select_rows
 from fluent.ranking.ranks import narrow_from_wide, stable_ranks, tied_rank, top_flag, true_ranks
-from fluent.records.benchmark import Benchmark, find_benchmarks, make_benchmark, read_benchmark
+from fluent.records.benchmark import Benchmark, find_benchmarks, read_benchmark
 from fluent.records.dump import Dump, dump_name, find_dumps, read_dump, with_row_numbers
 from fluent.records.source import open_source
-from fluent.records.table import read_table
+from tests.stand_in import small_benchmark
 
 DROPPED_EMPTY_OBJECTS = {"cs_P159": 1, "hr_P36": 8, "ru_P463": 1}
 IDENTICAL = [
@@ -30,17 +30,6 @@ IDENTICAL = [
     "ru_P364",
 ]
 TIE_ORDER = ["cs_P20", "cs_P407", "cs_P495", "cs_P740", "ru_P740"]
-
-
-def make(*rows: str) -> Benchmark:
-    """A benchmark with two verbalisations from lines `obj_label|gt_prompt|gt_infl_object|aliases` (aliases by commas)."""
-    header = "sub_uri\tsub_label\tobj_uri\tobj_label\ttemplate\ttemplate_prompt\tgt_translation\tgt_prompt\tgt_infl_object\taliases\n"
-    lines = []
-    for number, row in enumerate(rows):
-        label, prompt, form, aliases = row.split("|")
-        cells = [f"Q{number}", f"s{number}", f"Q10{number}", label, f"t {label}.", "t ", f"{prompt}{form}.", prompt, form]
-        lines.append("\t".join([*cells, aliases.replace(",", "|||")]) + "\n")
-    return make_benchmark("cs", "P19", "test", read_table((header + "".join(lines)).encode(), "test"))
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +139,9 @@ def test_narrow_ranks_follow_from_wide_ones(published: Path, wide_dumps: dict[st
 
 
 def test_rows_are_kept_by_prompt_and_object() -> None:
-    benchmark = make("Praha|Narodil se v |Praze|", "Brno||Brně|", "Brno|Byl v |ERROR|", "Brno| |Brně|", "Brno|Byl v ||", "|Byl v ||")
+    benchmark = small_benchmark(
+        "Praha|Narodil se v |Praze|", "Brno||Brně|", "Brno|Byl v |ERROR|", "Brno| |Brně|", "Brno|Byl v ||", "|Byl v ||"
+    )
     selection = select_rows(benchmark, ("template", "gt"))
     assert selection.kept == (0, 3, 4)
     assert selection.left_out == {1: "gt: empty prompt", 2: "gt: object not found", 5: "no object form in any verbalisation"}
@@ -161,7 +152,7 @@ def test_rows_are_kept_by_prompt_and_object() -> None:
 
 
 def test_forms_of_a_row_and_what_its_pool_leaves_out() -> None:
-    benchmark = make("Praha|v |Praze|Prague,Praha,Praga", "Brno|v |Brně|Brno", "Plzeň|v |ERROR|Pilsen")
+    benchmark = small_benchmark("Praha|v |Praze|Prague,Praha,Praga", "Brno|v |Brně|Brno", "Plzeň|v |ERROR|Pilsen")
     forms = gather_forms(benchmark, ("template", "gt"), (0, 1))
     assert forms[0].correct == ("Praha", "Praze")
     assert forms[0].aliases == ("Prague", "Praga")
