@@ -48,11 +48,12 @@ def explain_task(task: Task, scorer: Scorer, arithmetic: Arithmetic) -> str:
 
 
 def _prompt_lines(question: Question, answer: RequestScore, scorer: Scorer) -> list[str]:
-    first = question.request.candidates[0]
-    sentence = question.request.prompt + first.text + first.tail
+    used = next((n for n, choice in enumerate(question.choices) if choice.own and choice.role != "distractor"), 0)
+    shown = question.request.candidates[used]
+    sentence = question.request.prompt + shown.text + shown.tail
     start = len(question.request.prompt)
     return [
-        f"  sentence   {mark_span(sentence, start, start + len(first.text))}",
+        f"  sentence   {mark_span(sentence, start, start + len(shown.text))}",
         f"  prompt     {question.request.prompt!r}",
         f"  tokens     {_spell(scorer, answer.prompt_token_ids)}",
         f"  prompt log-probability {answer.prompt_logprob:.4f} (natural log, tokens 2 to {len(answer.prompt_token_ids)})",
