@@ -14,6 +14,9 @@ from typing import Protocol, runtime_checkable
 OK = "ok"
 """The status of an answer that its back end has no objection to."""
 
+FAILED = "failed"
+"""The status of a row whose request failed; it is not kept, and the next run asks for it again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
