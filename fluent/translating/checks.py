@@ -151,13 +151,10 @@ def _reason(text: str, item: Item) -> str:
 
 def _wrong_script(text: str, item: Item) -> bool:
     """Whether most words (in Chinese: signs) are foreign, names aside: "BBC Four принадлежит BBC." is good Russian."""
-    rest = text.casefold()
-    labels = [label.casefold() for label in (item.en_sub_label, item.en_obj_label, item.sub_label, item.obj_label) if label]
-    for label in labels:
-        rest = rest.replace(label, " ")
-    for word in {word for label in labels for word in regex.findall(r"[\p{L}\p{M}\p{N}]{2,}", label)}:
-        rest = regex.sub(rf"\b{regex.escape(word)}", " ", rest)
+    rest = text
+    for label in (item.en_sub_label, item.en_obj_label, item.sub_label, item.obj_label):
+        rest = rest.replace(label, " ") if label else rest
     own = regex.compile("|".join(rf"\p{{Script={script}}}" for script in language(item.target).scripts))
     words = regex.findall(r"\p{Script=Han}|[\p{L}--\p{Script=Han}]+", rest, regex.VERSION1)
-    foreign = sum(not own.match(word) for word in words)
+    foreign = sum(not own.match(word) and not word[0].isupper() for word in words)
     return foreign >= 2 and foreign > len(words) / 2

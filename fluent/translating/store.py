@@ -5,11 +5,12 @@ Kept are the answers as they came; the checks run again each time, so a better c
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Self
+from unicodedata import normalize
 
 from fluent.console import UserError
 from fluent.translating.backend import FAILED, Answer, Item, Translator
@@ -69,10 +70,14 @@ class Store:
             )
 
 
-def store_key(translator: Translator, item: Item) -> Key:
-    """What identifies an answer in the store."""
-    shaping = translator.prompt_hash(item.source, item.target, item.relation)
-    return (translator.name, translator.model, item.source, item.target, shaping, unicodedata.normalize("NFC", translator.query(item)))
+def store_keys(translator: Translator, items: Sequence[Item]) -> list[Key]:
+    """What identifies each item's answer in the store."""
+    shaping = lru_cache(maxsize=None)(translator.prompt_hash)
+    name, model = translator.name, translator.model
+    return [
+        (name, model, item.source, item.target, shaping(item.source, item.target, item.relation), normalize("NFC", translator.query(item)))
+        for item in items
+    ]
 
 
 def ask(translator: Translator, items: Sequence[Item], store: Store | None, *, refresh: bool = False) -> Iterator[tuple[Item, Answer]]:
@@ -83,8 +88,7 @@ def ask(translator: Translator, items: Sequence[Item], store: Store | None, *, r
     """
     shared = store if translator.costly else None
     waiting: dict[Key, list[Item]] = {}
-    for item in items:
-        key = store_key(translator, item)
+    for item, key in zip(items, store_keys(translator, items), strict=True):
         kept = shared.get(key) if shared and not refresh else None
         if kept is not None:
             yield item, kept

@@ -1,0 +1,170 @@
+"""Google Translate and every other engine of deep-translator, by name, one sentence a request.
+
+deep-translator (1.11.4) has no time-out, no retry and drops the response with its Retry-After; so its requests go through
+a session of ours that sets the time-outs and remembers what the service answered.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NoReturn
+from unittest.mock import patch
+
+import deep_translator
+import requests
+from deep_translator import exceptions
+from deep_translator.constants import GOOGLE_LANGUAGES_TO_CODES
+from deep_translator.engines import __engines__
+
+from fluent.console import UserError
+from fluent.translating.backend import FAILED, Answer, Item, text_hash
+from fluent.translating.codes import service_code
+from fluent.translating.patience import Pace, Patience, RowFault, TryLater, retry_after
+
+ENGINES: tuple[str, ...] = tuple(sorted(name for name in __engines__ if name != "chatgpt"))
+"""All but ``chatgpt``, which calls an interface that openai removed: use ``openai``."""
+
+_KEYS: dict[str, dict[str, str]] = {
+    "deepl": {"api_key": "DEEPL_API_KEY"},
+    "libre": {"api_key": "LIBRE_API_KEY"},
+    "microsoft": {"api_key": "MICROSOFT_API_KEY"},
+    "qcri": {"api_key": "QCRI_API_KEY"},
+    "yandex": {"api_key": "YANDEX_API_KEY"},
+    "baidu": {"appid": "BAIDU_APPID", "appkey": "BAIDU_APPKEY"},
+    "papago": {"client_id": "PAPAGO_CLIENT_ID", "secret_key": "PAPAGO_SECRET_KEY"},
+}
+"""Constructor arguments and the environment variables they come from."""
+
+_TABLES: dict[str, str] = {
+    "baidu": "BAIDU_LANGUAGE_TO_CODE", "deepl": "DEEPL_LANGUAGE_TO_CODE", "libre": "LIBRE_LANGUAGES_TO_CODES",
+    "linguee": "LINGUEE_LANGUAGES_TO_CODES", "mymemory": "MY_MEMORY_LANGUAGES_TO_CODES", "papago": "PAPAGO_LANGUAGE_TO_CODE",
+    "pons": "PONS_CODES_TO_LANGUAGES", "qcri": "QCRI_LANGUAGE_TO_CODE",
+}  # fmt: skip
+_CALL: dict[str, dict[str, str]] = {"qcri": {"domain": "general"}}
+_QUOTA_STATUS = {402, 456}
+_REFUSED_STATUS = {401, 403}
+_PASSING_STATUS = {408, 425, 429}
+
+
+class _Session(requests.Session):
+    """Stands in for the name ``requests`` inside an engine: time-outs on every request, the last response kept."""
+
+    exceptions = requests.exceptions
+
+    def __init__(self, timeout: tuple[float, float]) -> None:
+        super().__init__()
+        self._timeout = timeout
+        self.last: requests.Response | None = None
+
+    def request(self, *arguments: Any, **options: Any) -> requests.Response:
+        self.last = None
+        self.last = super().request(*arguments, **{**options, "timeout": self._timeout})
+        return self.last
+
+
+class DeepTranslator:
+    """One deep-translator engine. base_url: another address (a mirror, a stand-in); None is the engine's own."""
+
+    costly = True
+
+    def __init__(self, engine: str = "google", *, base_url: str | None = None, patience: Patience | None = None) -> None:
+        if engine not in ENGINES:
+            raise UserError(f"unknown deep-translator engine '{engine}': choose from {', '.join(ENGINES)}")
+        self.name = engine
+        self.model = f"deep-translator-{deep_translator.__version__}"
+        self._base_url = base_url
+        self._patience = patience or Patience()
+        self._session = _Session((self._patience.connect, self._patience.read))
+        self._module = sys.modules[__engines__[engine].__module__]
+        self._pace = Pace(self._patience.per_second)
+
+    def check(self, source: str, target: str, relation: str) -> None:
+        """Keys and language codes, before any request (Microsoft's list of languages is its own service's to tell)."""
+        for variable in _KEYS.get(self.name, {}).values():
+            if not os.environ.get(variable):
+                raise UserError(f"{self.name} needs a key: set the environment variable {variable}")
+        if self.name != "microsoft":
+            for code in (source, target):
+                self._code(code)
+
+    def prompt_hash(self, source: str, target: str, relation: str) -> str:
+        return text_hash("one sentence a request")
+
+    def query(self, item: Item) -> str:
+        return item.sentence
+
+    def translate(self, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
+        engines: dict[tuple[str, str], Any] = {}
+        for item in items:
+            pair = (item.source, item.target)
+            if pair not in engines:
+                engines[pair] = self._through_session(self._engine, *pair)
+            try:
+                yield item, Answer(self._patience.persist(self.name, partial(self._ask, engines[pair], item.sentence)))
+            except RowFault as fault:
+                yield item, Answer(None, FAILED, detail=str(fault))
+
+    def _code(self, code: str) -> str:
+        constants = importlib.import_module("deep_translator.constants")
+        table = getattr(constants, _TABLES[self.name]) if self.name in _TABLES else GOOGLE_LANGUAGES_TO_CODES
+        return service_code(self.name, table, code)
+
+    def _engine(self, source: str, target: str) -> Any:
+        keys = {argument: os.environ[variable] for argument, variable in _KEYS.get(self.name, {}).items()}
+        kind = __engines__[self.name]
+        if self.name == "microsoft":  # asks its service for the languages when it is made
+            try:
+                engine = kind(target="english", **keys)
+                source, target = (service_code(self.name, engine.get_supported_languages(as_dict=True), code) for code in (source, target))
+            except (requests.RequestException, ValueError, KeyError) as error:
+                raise UserError(f"microsoft does not tell its languages ({type(error).__name__}): try again later") from error
+        else:
+            source, target = self._code(source), self._code(target)
+        engine = kind(source=source, target=target, **keys)
+        if self._base_url:
+            engine._base_url = self._base_url
+        return engine
+
+    def _through_session(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Call into an engine, which takes no session: for the length of the call its module's ``requests`` is ours."""
+        with patch.object(self._module, "requests", self._session):
+            return call(*arguments, **options)
+
+    def _ask(self, engine: Any, sentence: str) -> str | None:
+        """One request. Raises TryLater for what may pass, RowFault for what stays, UserError for what ends the run."""
+        self._pace.wait()
+        try:
+            text = self._through_session(engine.translate, sentence, **_CALL.get(self.name, {}))
+        except (exceptions.NotValidLength, exceptions.NotValidPayload) as error:
+            raise RowFault(f"sentence not accepted ({type(error).__name__})") from error
+        except Exception as error:  # the engines raise three families, and KeyError & co. on garbage
+            self._explain(error)
+        if text is None and self._status() >= 300:
+            self._explain(exceptions.RequestError())
+        if isinstance(text, str) and text.startswith("MYMEMORY WARNING"):
+            raise UserError(f"{self.name}: the day's quota is used up; what was finished is kept: run the same command again tomorrow")
+        return text if isinstance(text, str) or text is None else json.dumps(text, ensure_ascii=False)
+
+    def _status(self) -> int:
+        return self._session.last.status_code if self._session.last is not None else 0
+
+    def _explain(self, error: Exception) -> NoReturn:
+        """Sort a fault. Texts of exceptions are left out: they hold URLs, and those hold keys."""
+        response, kind = self._session.last, type(error).__name__
+        status = self._status()
+        if response is not None and (status in _QUOTA_STATUS or (status == 403 and "quota" in response.text.casefold())):
+            raise UserError(f"{self.name}: the quota is used up (HTTP {status}); what was finished is kept") from None
+        if status in _REFUSED_STATUS and self.name in _KEYS:
+            raise UserError(f"{self.name} refuses the key (HTTP {status}): check {', '.join(_KEYS[self.name].values())}") from None
+        if response is None:
+            raise TryLater(f"no answer ({kind})") from None
+        if status >= 500 or status in _PASSING_STATUS:
+            raise TryLater(f"HTTP {status}", retry_after(response.headers.get("Retry-After"))) from None
+        if status >= 300:
+            raise RowFault(f"HTTP {status}") from None
+        raise TryLater(f"unreadable answer ({kind})") from None

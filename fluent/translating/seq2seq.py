@@ -1,0 +1,100 @@
+"""Any Hugging Face translation model on this machine: NLLB, M2M-100, mBART, MADLAD (T5) and OPUS-MT, in batches.
+
+Greedy or beam search without sampling: the same model gives the same sentences. transformers is imported when a model is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fluent.console import UserError
+from fluent.translating.backend import OK, Answer, Item, text_hash
+from fluent.translating.codes import opus_token, seq2seq_language
+
+MAX_NEW_TOKENS = 128
+
+
+class Seq2SeqTranslator:
+    """model: a Hugging Face id or a folder; device: "auto", "cpu", "cuda" …; beams: 1 is greedy."""
+
+    name = "seq2seq"
+    costly = True
+
+    def __init__(self, model: str, *, revision: str | None = None, device: str = "auto", batch_size: int = 16, beams: int = 4) -> None:
+        if not model:
+            raise UserError("seq2seq needs a model: seq2seq:facebook/nllb-200-distilled-600M, seq2seq:Helsinki-NLP/opus-mt-en-ru …")
+        self.model = f"{model}@{revision}" if revision else model
+        self._path, self._revision, self._device = model, revision, device
+        self._batch_size, self._beams = batch_size, beams
+        self._loaded: tuple[Any, Any] | None = None
+
+    def check(self, source: str, target: str, relation: str) -> None:
+        tokenizer, model = self._load()
+        _prefix_and_target(tokenizer, model, source, target)
+
+    def prompt_hash(self, source: str, target: str, relation: str) -> str:
+        return text_hash(f"beams {self._beams}", f"at most {MAX_NEW_TOKENS} tokens")
+
+    def query(self, item: Item) -> str:
+        return item.sentence
+
+    def translate(self, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
+        by_pair: dict[tuple[str, str], list[Item]] = {}
+        for item in items:
+            by_pair.setdefault((item.source, item.target), []).append(item)
+        for (source, target), group in by_pair.items():
+            tokenizer, model = self._load()
+            prefix, options = _prefix_and_target(tokenizer, model, source, target)
+            group.sort(key=lambda item: len(item.sentence))  # like lengths together: little padding
+            for start in range(0, len(group), self._batch_size):
+                batch = group[start : start + self._batch_size]
+                yield from zip(batch, self._generate(tokenizer, model, [prefix + item.sentence for item in batch], options), strict=True)
+
+    def _generate(self, tokenizer: Any, model: Any, sentences: list[str], options: dict[str, int]) -> list[Answer]:
+        inputs = tokenizer(sentences, return_tensors="pt", padding=True, truncation=True).to(model.device)
+        tokens = model.generate(**inputs, num_beams=self._beams, do_sample=False, max_new_tokens=MAX_NEW_TOKENS, **options)
+        ends = {model.generation_config.eos_token_id, tokenizer.eos_token_id}
+        texts = tokenizer.batch_decode(tokens, skip_special_tokens=True)
+        return [
+            Answer(text, OK if ends & set(row.tolist()[1:]) else "cut")  # the first token starts the decoder and may be the end mark
+            for text, row in zip(texts, tokens, strict=True)
+        ]
+
+    def _load(self) -> tuple[Any, Any]:
+        if self._loaded is None:
+            from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+            try:
+                tokenizer = AutoTokenizer.from_pretrained(self._path, revision=self._revision)
+                model = AutoModelForSeq2SeqLM.from_pretrained(self._path, revision=self._revision)
+            except (OSError, ValueError, ImportError, KeyError) as error:
+                reason = str(error).split("\n")[0][:200]
+                raise UserError(f"cannot load translation model '{self._path}' ({reason}): give an id or a folder") from error
+            device = ("cuda" if _has_cuda() else "cpu") if self._device == "auto" else self._device
+            self._loaded = (tokenizer, model.eval().to(device))
+        return self._loaded
+
+
+def _prefix_and_target(tokenizer: Any, model: Any, source: str, target: str) -> tuple[str, dict[str, int]]:
+    """What stands before each sentence, and the options of ``generate`` that choose the target language."""
+    if hasattr(tokenizer, "supported_language_codes"):  # OPUS-MT (Marian)
+        token = opus_token(tokenizer.supported_language_codes, target)
+        return (f"{token} " if token else ""), {}
+    special = set(tokenizer.all_special_tokens) | set(tokenizer.get_added_vocab())
+    if hasattr(tokenizer, "src_lang"):  # NLLB, M2M-100, mBART
+        names = {code.strip("_") for code in special if code.startswith("__")}
+        known = names or special
+        tokenizer.src_lang = seq2seq_language(known, source)
+        token = seq2seq_language(known, target)
+        return "", {"forced_bos_token_id": tokenizer.convert_tokens_to_ids(f"__{token}__" if names else token)}
+    mark = f"<2{target}>"
+    if mark in tokenizer.get_vocab():  # MADLAD
+        return f"{mark} ", {}
+    raise UserError(f"'{tokenizer.name_or_path}' is no translation model this back end knows (OPUS-MT, NLLB, M2M-100, mBART, MADLAD)")
+
+
+def _has_cuda() -> bool:
+    from transformers.utils import is_torch_cuda_available
+
+    return bool(is_torch_cuda_available())
