@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import unicodedata
+from functools import lru_cache
 
+import opencc
 import regex
 
 from fluent.languages import is_known, language
@@ -60,3 +62,13 @@ def unwrap(text: str) -> str:
         if wrapped and opening not in inside and closing not in inside and regex.search(r"[.!?。！？।۔։…]\s*$", inside):
             return inside.strip()
     return text
+
+
+def simplify(text: str, lang: str) -> str:
+    """Chinese in simplified script (OpenCC t2s); any other language as it is."""
+    return _converter().convert(text) if lang == "zh" else text
+
+
+@lru_cache(maxsize=1)
+def _converter() -> opencc.OpenCC:
+    return opencc.OpenCC("t2s")

@@ -70,12 +70,11 @@ class OpenAITranslator:
         self._workers = max(1, workers)
         self._patience = patience or Patience(per_second=20.0, read=60.0)
         self._pace = Pace(self._patience.per_second)
-        self._systems: dict[tuple[str, str], str] = {}
 
     def check(self, source: str, target: str, relation: str) -> None:
         _api_key(self._base_url)
-        language(source)
-        self._system(target, relation)
+        for code in (source, target):
+            language(code)
 
     def prompt_hash(self, source: str, target: str, relation: str) -> str:
         role = "published" if self._published_role else "user"
@@ -102,10 +101,8 @@ class OpenAITranslator:
                 pool.shutdown(wait=True, cancel_futures=True)
 
     def _system(self, target: str, relation: str) -> str:
-        if (target, relation) not in self._systems:
-            few_shot = self._few_shot(target, relation)
-            self._systems[target, relation] = format_few_shot(few_shot) if few_shot else instruction(target)
-        return self._systems[target, relation]
+        few_shot = self._few_shot(target, relation)
+        return format_few_shot(few_shot) if few_shot else instruction(target)
 
     def _answer(self, client: openai.OpenAI, item: Item) -> Answer:
         try:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import batched
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,9 @@ import requests
 
 from fluent.console import UserError, note, progress_bar
 from fluent.records.atomic import write_text
+from fluent.records.benchmark import ALIAS_SEPARATOR, join_aliases
 from fluent.records.table import format_table
+from fluent.translating.cleaning import simplify
 from fluent.translating.patience import Pace, Patience, RowFault, TryLater, retry_after
 from fluent.translating.sqlite import open_sqlite, plain_errors
 
@@ -113,9 +114,10 @@ class Wikidata:
     def _entities(self, uris: Sequence[str], props: str, languages: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Each uri with its entity ({} where there is none), under the id that was asked for even if it redirects."""
         with progress_bar(total=len(uris), unit="entities", label="Wikidata") as bar:
-            for batch in batched(uris, BATCH):
+            for start in range(0, len(uris), BATCH):
+                batch = list(uris[start : start + BATCH])
                 try:
-                    found = self._patience.persist("Wikidata", partial(self._ask, list(batch), props, languages))
+                    found = self._patience.persist("Wikidata", partial(self._ask, batch, props, languages))
                 except RowFault as fault:
                     raise UserError(f"Wikidata gives no answer ({fault}); what was fetched is kept: run the same command again") from fault
                 for uri in batch:
@@ -161,6 +163,12 @@ class Wikidata:
         if code in _LAGGING:
             raise TryLater(str(code), after)
         return answer
+
+
+def alias_cell(names: Names, lang: str) -> str:
+    """The names as a benchmark's ``aliases`` cell, each once, Chinese ones in simplified script."""
+    simple = dict.fromkeys(simplify(name, lang).replace(ALIAS_SEPARATOR, " ").strip() for name in names.all)
+    return join_aliases([name for name in simple if name])
 
 
 def write_genders(genders: dict[str, str], path: Path) -> None:

@@ -1,0 +1,267 @@
+"""Rebuild mLAMA facts as fluent sentences: translate whole sentences, find the inflected object, cut there.
+
+    python datamodifier.py -l ru -r P19,P36 --mlama mlama1.1.zip --translator google --out fixed_data --spec nogpt
+
+Writes one ``{lang}_{relation}_{spec}.tsv`` a pair. Finished translations are kept in a store as they arrive: the same command
+goes on where a stopped one was. ``docs/translating.md`` tells of the back ends and of what each row's status means.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Protocol
+
+import pandas as pd
+from fluent.locating.locator import Locator
+from fluent.locating.result import Row
+
+from fluent.console import UserError, mark_span, note, progress_bar, run_main
+from fluent.languages import language
+from fluent.records.benchmark import TEMPLATE, Benchmark, is_usable, make_benchmark, name_columns, split_aliases, write_benchmark
+from fluent.records.few_shot import FewShot
+from fluent.records.leakage import find_leakage
+from fluent.translating.arguments import check_names, make_parser, report, split_url
+from fluent.translating.backend import OK, Item, Translator
+from fluent.translating.checks import Checked, check
+from fluent.translating.cleaning import simplify
+from fluent.translating.cutting import cut_sentences
+from fluent.translating.few_shots import MOST_SHOTS, find_or_draw
+from fluent.translating.registry import Options, check_name, make_translator
+from fluent.translating.store import Store, ask
+from fluent.translating.wikidata import API, Names, Wikidata, alias_cell, write_genders
+from reader import MLama, fill_template
+
+SOURCE = "en"
+FACT_COLUMNS = (
+    "sub_uri", "en_sub_label", "sub_label", "obj_uri", "en_obj_label", "obj_label",
+    "en_template", "template", "template_prompt", "template_tail", "template_status",
+)  # fmt: skip
+
+
+class NameSource(Protocol):
+    """What knows the names of entities: ``Wikidata``, or anything else with this method."""
+
+    def names(self, uris: Sequence[str], language: str) -> Mapping[str, Names]: ...
+
+
+class DataModifier:
+    """One (language, relation) on its way from facts to a benchmark file.
+
+    table: one row a fact that both languages have, in the order of mLAMA's lineid; the columns of a benchmark file, filled
+    step by step. Every public method returns what a person would look at next.
+    """
+
+    def __init__(self, benchmark: MLama | Path | str, lang: str, relation: str) -> None:
+        """``UserError``: unknown language or relation, English itself, no template, no fact in both languages."""
+        language(lang)
+        if lang == SOURCE:
+            raise UserError("'en' is the language that facts are translated from: choose another with -l")
+        self.lang, self.relation = lang, relation
+        self._mlama = benchmark if isinstance(benchmark, MLama) else MLama(benchmark)
+        self.table = self._read_facts()
+        self.checked: dict[str, list[Checked]] = {}
+        self.few_shot: FewShot | None = None
+
+    @property
+    def verbalisations(self) -> tuple[str, ...]:
+        """``template``, then those added so far."""
+        return (TEMPLATE, *self.checked)
+
+    def add_translations(
+        self, name: str, backend: Translator, *, store: Store | None = None, refresh: bool = False, mend: bool = True
+    ) -> Counter[str]:
+        """Have every sentence translated; ``name`` becomes a verbalisation. Returns how often each status and flag occurs.
+
+        Answers kept in ``store`` are not asked for again unless ``refresh``. ``mend=False`` keeps each text as it came.
+        """
+        check_name(name)
+        backend.check(SOURCE, self.lang, self.relation)
+        items = self._items()
+        found: dict[int, Checked] = {}
+        with progress_bar(total=len(items), unit="sentences", label=f"{self.lang} {self.relation} {name}") as bar:
+            for item, answer in ask(backend, items, store, refresh=refresh):
+                found[item.row] = check(answer, item, mend=mend)
+                bar.update()
+        self.checked[name] = [found[item.row] for item in items]
+        self.table[name_columns(name).sentence] = [one.text for one in self.checked[name]]
+        return Counter(word for one in self.checked[name] for word in one.status.split(";"))
+
+    def mend(self, name: str, row: int, sentence: str) -> None:
+        """Put a sentence written by hand in place of a translation (before ``add_prompt_obj_split``)."""
+        self.checked[name][row] = Checked(sentence, OK, ("by-hand",))
+        self.table.at[row, name_columns(name).sentence] = sentence
+
+    def add_few_shot_prompt(
+        self, folder: Path | str = "chatgpt_prompts", *, base: str | None = None, number: int = MOST_SHOTS, seed: int = 0
+    ) -> FewShot:
+        """The few-shot text for this language and relation: the file in ``folder`` if there is one, else a new one, drawn from
+        the usable translations of ``base`` (default: the first verbalisation added) and written there for a person to mend.
+
+        Its rows are held out of the saved benchmark.
+        """
+        usable = {name: [one.text if one.usable else "" for one in checked] for name, checked in self.checked.items()}
+        if base is not None and base not in usable:
+            raise UserError(f"no verbalisation '{base}' to draw examples from: there are {', '.join(usable) or 'none yet'}")
+        chosen = base or next(iter(usable), "")
+        self.few_shot = find_or_draw(Path(folder), self.table, usable.get(chosen), self.lang, self.relation, number=number, seed=seed)
+        return self.few_shot
+
+    def add_aliases(self, source: NameSource) -> int:
+        """Fill ``aliases`` with the objects' names in the target language, and keep the English label in its own column
+        ``en_wikidata_label``. Returns how many rows have an alias."""
+        uris = sorted({uri for uri in self.table["obj_uri"] if uri})
+        own, english = source.names(uris, self.lang), source.names(uris, SOURCE)
+        cells = [alias_cell(own.get(uri, Names()), self.lang) for uri in self.table["obj_uri"]]
+        self.table["aliases"] = cells
+        self.table["en_wikidata_label"] = [english.get(uri, Names()).label for uri in self.table["obj_uri"]]
+        return sum(bool(cell) for cell in cells)
+
+    def add_prompt_obj_split(self) -> dict[str, Counter[str]]:
+        """Cut every translation at its object: prompt, object form, tail and status.
+
+        A form found in one verbalisation helps to find it in the next. Returns how often each status and flag occurs, by verbalisation.
+        """
+        known: list[tuple[str, ...]] = [()] * len(self.table)
+        counts = {}
+        for name, checked in self.checked.items():
+            cuts = cut_sentences(checked, self._rows(name, known), Locator(self.lang, self.relation))
+            columns = name_columns(name)
+            self.table[columns.prompt] = [cut.prompt for cut in cuts]
+            self.table[columns.object] = [cut.object_form for cut in cuts]
+            self.table[columns.tail] = [cut.tail for cut in cuts]
+            self.table[columns.status] = [cut.status for cut in cuts]
+            known = [(*forms, cut.object_form) if cut.found else forms for forms, cut in zip(known, cuts, strict=True)]
+            counts[name] = Counter(word for cut in cuts for word in cut.status.split(";"))
+        return counts
+
+    def benchmark(self, spec: str = "") -> Benchmark:
+        """The benchmark as it would be saved: published columns in published order, few-shot rows held out."""
+        groups = [name_columns(name) for name in self.checked]
+        if any(group.prompt not in self.table for group in groups):
+            raise UserError("the sentences are not cut yet: call add_prompt_obj_split first")
+        columns = [*FACT_COLUMNS, *(group.sentence for group in groups)]
+        columns += [name or "" for group in groups for name in group[1:]]
+        columns += [name for name in ("aliases", "en_wikidata_label") if name in self.table]
+        table = self.table[columns]
+        held_out = self.held_out_rows(make_benchmark(self.lang, self.relation, spec, table))
+        return make_benchmark(self.lang, self.relation, spec, table.drop(index=held_out))
+
+    def held_out_rows(self, benchmark: Benchmark) -> list[int]:
+        """The rows that are few-shot examples."""
+        return list(find_leakage(benchmark, self.few_shot).rows) if self.few_shot else []
+
+    def save(self, folder: Path | str = "fixed_data", spec: str = "") -> Path:
+        """Write the benchmark file; returns where it lies."""
+        benchmark = self.benchmark(spec)
+        if held_out := len(self.table) - len(benchmark.table):
+            note(f"{benchmark.name}: {held_out} rows are few-shot examples and are held out")
+        return write_benchmark(benchmark, folder)
+
+    def show(self, number: int = 10, names: Sequence[str] = ()) -> list[str]:
+        """The first sentences of each verbalisation, the object marked; rows without one show their status."""
+        lines = []
+        for row in self.table.index[:number]:
+            for name in names or self.checked:
+                columns = name_columns(name)
+                sentence, status = self.table.at[row, columns.sentence], self.table.at[row, columns.status]
+                if is_usable(status):
+                    start = len(self.table.at[row, columns.prompt])
+                    sentence = mark_span(sentence, start, start + len(self.table.at[row, columns.object]))
+                lines.append(f"{row:>4} {name:<10} {sentence}" + ("" if status == "ok" else f"   [{status}]"))
+        return lines
+
+    def _read_facts(self) -> pd.DataFrame:
+        template, english = self._mlama.template(self.lang, self.relation), self._mlama.template(SOURCE, self.relation)
+        pairs = self._mlama.join(SOURCE, self.lang, self.relation)
+        if not pairs:
+            raise UserError(f"no fact of {self.relation} is there both in English and in '{self.lang}'")
+        rows = []
+        for source, target in pairs:
+            filled = fill_template(template, target)
+            before, after = (fill_template(part, target, "x") for part in template.split("[Y]"))
+            cells = [target.sub_uri or "", source.sub_label, target.sub_label, target.obj_uri or "", source.obj_label, target.obj_label]
+            own = [simplify(text, self.lang) for text in (cells[2], cells[5], filled, before, after)]
+            rows.append({
+                "sub_uri": cells[0], "en_sub_label": cells[1], "sub_label": own[0], "obj_uri": cells[3], "en_obj_label": cells[4],
+                "obj_label": own[1], "en_template": fill_template(english, source), "template": own[2], "template_prompt": own[3],
+                "template_tail": own[4], "template_status": "ok;not-final" if any(map(str.isalnum, own[4])) else "ok", "aliases": "",
+            })  # fmt: skip
+        table = pd.DataFrame(rows, dtype="str")
+        if doubles := int(table.duplicated(["sub_uri", "obj_uri", "en_template"]).sum()):
+            note(f"{self.lang} {self.relation}: {doubles} facts stand there more than once; all are kept")
+        return table
+
+    def _items(self) -> list[Item]:
+        columns = ["sub_uri", "obj_uri", "en_sub_label", "en_obj_label", "sub_label", "obj_label", "en_template"]
+        rows = self.table[columns].itertuples(name=None)
+        return [Item(row, self.relation, *cells, target=self.lang, source=SOURCE) for row, *cells in rows]
+
+    def _rows(self, name: str, known: Sequence[tuple[str, ...]]) -> list[Row]:
+        """What the locator is told of each fact; ``known``: object forms of the other verbalisations."""
+        template = self._mlama.template(self.lang, self.relation)
+        english = self.table["en_obj_label"].where(self.table["en_obj_label"] != "", self.table.get("en_wikidata_label", ""))
+        columns = (name_columns(name).sentence, "obj_label", "sub_label", "aliases", "en_sub_label", "obj_uri")
+        return [
+            Row(sentence, label, subject, tuple(split_aliases(aliases)), english_object, english_subject, template, uri, forms)
+            for sentence, label, subject, aliases, english_subject, uri, english_object, forms in zip(
+                *(self.table[column] for column in columns), english, known, strict=True
+            )
+        ]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line. All that can be wrong without asking a service is said before the first request."""
+    chosen = make_parser().parse_args(arguments)
+    urls = dict(split_url(word) for word in chosen.base_url)
+    few_shots: dict[tuple[str, str], FewShot] = {}
+    options = Options(urls, lambda *key: few_shots.get(key), chosen.seed, chosen.published_role, chosen.workers, chosen.per_second)
+    translators = [make_translator(word, options) for word in chosen.translator]
+    check_names([name for name, _ in translators], chosen.translator)
+    mlama = MLama(chosen.mlama)
+    modifiers = [DataModifier(mlama, lang, relation) for lang in chosen.languages for relation in chosen.relations or _shared(mlama, lang)]
+    for modifier in modifiers:
+        for _, translator in translators:
+            translator.check(SOURCE, modifier.lang, modifier.relation)
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    wikidata = Wikidata(chosen.store, api=urls.get("wikidata", API), refresh=chosen.refresh)
+    with Store(chosen.store) as store, closing(wikidata):
+        for modifier in modifiers:
+            for name, translator in translators:
+                if translator.name == "openai" and chosen.few_shot:
+                    few_shot = modifier.add_few_shot_prompt(chosen.few_shot, number=chosen.shots, seed=chosen.seed)
+                    few_shots[modifier.lang, modifier.relation] = few_shot
+                modifier.add_translations(name, translator, store=store, refresh=chosen.refresh, mend=not chosen.as_returned)
+            if chosen.aliases == "wikidata":
+                _try_aliases(modifier, wikidata)
+            counts = modifier.add_prompt_obj_split()
+            path = modifier.save(chosen.out, chosen.spec)
+            for name, count in counts.items():
+                report(path, name, len(modifier.table), count)
+            for line in modifier.show(chosen.show):
+                print(line)
+        if chosen.gender:
+            people = sorted({uri for modifier in modifiers for uri in modifier.table["sub_uri"] if uri})
+            genders = wikidata.genders(people)
+            write_genders(genders, chosen.gender)
+            note(f"{chosen.gender}: {len(genders)} of {len(people)} subjects have a gender")
+
+
+def _try_aliases(modifier: DataModifier, wikidata: Wikidata) -> None:
+    """Sentences are worth having without aliases, so that a Wikidata that is out of reach stops nothing."""
+    try:
+        modifier.add_aliases(wikidata)
+    except UserError as error:
+        note(f"{modifier.lang} {modifier.relation}: no aliases: {error} (or choose --aliases none)")
+
+
+def _shared(mlama: MLama, lang: str) -> list[str]:
+    """The relations that English and this language have, with a template."""
+    english = set(mlama.relations(SOURCE))
+    return [relation for relation in mlama.relations(lang) if relation in english and relation in mlama.templates(lang)]
+
+
+if __name__ == "__main__":
+    run_main(main)
