@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Protocol
 
 import pandas as pd
-from fluent.locating.locator import Locator
-from fluent.locating.result import Row
 
 from fluent.console import UserError, mark_span, note, progress_bar, run_main
 from fluent.languages import language
+from fluent.locating.locator import Locator
+from fluent.locating.result import Row
 from fluent.records.benchmark import TEMPLATE, Benchmark, is_usable, make_benchmark, name_columns, split_aliases, write_benchmark
 from fluent.records.few_shot import FewShot
 from fluent.records.leakage import find_leakage
@@ -106,7 +106,8 @@ class DataModifier:
         if base is not None and base not in usable:
             raise UserError(f"no verbalisation '{base}' to draw examples from: there are {', '.join(usable) or 'none yet'}")
         chosen = base or next(iter(usable), "")
-        self.few_shot = find_or_draw(Path(folder), self.table, usable.get(chosen), self.lang, self.relation, number=number, seed=seed)
+        facts = list(zip(*(self.table[column] for column in ("en_template", "sub_label", "obj_label")), strict=True))
+        self.few_shot = find_or_draw(Path(folder), facts, usable.get(chosen), self.lang, self.relation, number=number, seed=seed)
         return self.few_shot
 
     def add_aliases(self, source: NameSource) -> int:
@@ -163,14 +164,12 @@ class DataModifier:
     def show(self, number: int = 10, names: Sequence[str] = ()) -> list[str]:
         """The first sentences of each verbalisation, the object marked; rows without one show their status."""
         lines = []
-        for row in self.table.index[:number]:
+        for row, cells in enumerate(self.table.head(number).to_dict("records")):
             for name in names or self.checked:
-                columns = name_columns(name)
-                sentence, status = self.table.at[row, columns.sentence], self.table.at[row, columns.status]
+                sentence, prompt, form, _, status = (str(cells[column]) for column in name_columns(name) if column)
                 if is_usable(status):
-                    start = len(self.table.at[row, columns.prompt])
-                    sentence = mark_span(sentence, start, start + len(self.table.at[row, columns.object]))
-                lines.append(f"{row:>4} {name:<10} {sentence}" + ("" if status == "ok" else f"   [{status}]"))
+                    sentence = mark_span(sentence, len(prompt), len(prompt) + len(form))
+                lines.append(f"{row:>4} {name:<10} {sentence}" + ("" if status == OK else f"   [{status}]"))
         return lines
 
     def _read_facts(self) -> pd.DataFrame:
@@ -195,9 +194,15 @@ class DataModifier:
         return table
 
     def _items(self) -> list[Item]:
-        columns = ["sub_uri", "obj_uri", "en_sub_label", "en_obj_label", "sub_label", "obj_label", "en_template"]
-        rows = self.table[columns].itertuples(name=None)
-        return [Item(row, self.relation, *cells, target=self.lang, source=SOURCE) for row, *cells in rows]
+        table = self.table
+        subjects = zip(table["sub_uri"], table["en_sub_label"], table["sub_label"], strict=True)
+        objects = zip(table["obj_uri"], table["en_obj_label"], table["obj_label"], strict=True)
+        return [
+            Item(row, self.relation, sub_uri, obj_uri, en_subject, en_object, subject, obj, sentence, self.lang, SOURCE)
+            for row, ((sub_uri, en_subject, subject), (obj_uri, en_object, obj), sentence) in enumerate(
+                zip(subjects, objects, table["en_template"], strict=True)
+            )
+        ]
 
     def _rows(self, name: str, known: Sequence[tuple[str, ...]]) -> list[Row]:
         """What the locator is told of each fact; ``known``: object forms of the other verbalisations."""

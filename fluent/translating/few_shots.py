@@ -6,8 +6,6 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
-
 from fluent.console import UserError, note
 from fluent.records.few_shot import FewShot, Shot, few_shot_name, read_few_shot, write_few_shot
 from fluent.records.source import open_source
@@ -21,23 +19,32 @@ def shots_for(rows: int, number: int = MOST_SHOTS) -> int:
     return min(number, rows // 4)
 
 
-def sample_few_shot(table: pd.DataFrame, column: str, lang: str, relation: str, *, number: int = MOST_SHOTS, seed: int = 0) -> FewShot:
-    """Draw examples from the rows whose ``column`` holds a translation; the same seed and rows give the same examples.
+def sample_few_shot(
+    facts: Sequence[tuple[str, str, str]], translations: Sequence[str], lang: str, relation: str, *, number: int = MOST_SHOTS, seed: int = 0
+) -> FewShot:
+    """Draw examples from the facts that have a translation; the same seed and facts give the same examples, in the facts' order.
 
-    table: columns ``en_template``, ``sub_label``, ``obj_label`` and ``column``; an empty cell cannot become an example.
+    facts: (English sentence, subject, object) with both labels in ``lang``; translations: one a fact, "" where there is none.
     """
-    usable = [row for row in table.index if table.at[row, column].strip() and "\n" not in table.at[row, column]]
-    drawn = random.Random(f"{seed}|{lang}|{relation}").sample(usable, shots_for(len(table), min(number, len(usable))))
-    names = ("en_template", "sub_label", "obj_label", column)
-    return FewShot(instruction(lang), tuple(Shot(*(table.at[row, name].strip() for name in names)) for row in sorted(drawn)))
+    usable = [row for row, text in enumerate(translations) if text.strip() and "\n" not in text]
+    drawn = random.Random(f"{seed}|{lang}|{relation}").sample(usable, shots_for(len(facts), min(number, len(usable))))
+    shots = (Shot(*(cell.strip() for cell in (*facts[row], translations[row]))) for row in sorted(drawn))
+    return FewShot(instruction(lang), tuple(shots))
 
 
 def find_or_draw(
-    folder: Path, table: pd.DataFrame, translations: Sequence[str] | None, lang: str, relation: str, *, number: int, seed: int
+    folder: Path,
+    facts: Sequence[tuple[str, str, str]],
+    translations: Sequence[str] | None,
+    lang: str,
+    relation: str,
+    *,
+    number: int,
+    seed: int,
 ) -> FewShot:
     """The few-shot text in ``folder`` (a person may have mended it), else a new one drawn from ``translations`` and written there.
 
-    table: columns ``en_template``, ``sub_label``, ``obj_label``; translations: one a row, "" where there is no usable one.
+    facts, translations: as ``sample_few_shot`` takes them.
     """
     path = folder / few_shot_name(lang, relation)
     if path.is_file():
@@ -46,7 +53,7 @@ def find_or_draw(
             return few_shot
     if translations is None:
         raise UserError(f"no few-shot text {path}, and no translations yet to draw one from: name another translator first, or write it")
-    few_shot = sample_few_shot(table.assign(translation=list(translations)), "translation", lang, relation, number=number, seed=seed)
+    few_shot = sample_few_shot(facts, translations, lang, relation, number=number, seed=seed)
     write_few_shot(folder, lang, relation, few_shot)
     note(f"{path}: {len(few_shot.shots)} examples drawn (seed {seed}); mend them by hand where they are not fluent")
     return few_shot

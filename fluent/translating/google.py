@@ -29,7 +29,7 @@ from fluent.translating.patience import Pace, Patience, RowFault, TryLater, retr
 ENGINES: tuple[str, ...] = tuple(sorted(name for name in __engines__ if name != "chatgpt"))
 """All but ``chatgpt``, which calls an interface that openai removed: use ``openai``."""
 
-_KEYS: dict[str, dict[str, str]] = {
+ENGINE_KEYS: dict[str, dict[str, str]] = {
     "deepl": {"api_key": "DEEPL_API_KEY"},
     "libre": {"api_key": "LIBRE_API_KEY"},
     "microsoft": {"api_key": "MICROSOFT_API_KEY"},
@@ -85,7 +85,7 @@ class DeepTranslator:
 
     def check(self, source: str, target: str, relation: str) -> None:
         """Keys and language codes, before any request (Microsoft's list of languages is its own service's to tell)."""
-        for variable in _KEYS.get(self.name, {}).values():
+        for variable in ENGINE_KEYS.get(self.name, {}).values():
             if not os.environ.get(variable):
                 raise UserError(f"{self.name} needs a key: set the environment variable {variable}")
         if self.name != "microsoft":
@@ -115,17 +115,17 @@ class DeepTranslator:
         return service_code(self.name, table, code)
 
     def _engine(self, source: str, target: str) -> Any:
-        keys = {argument: os.environ[variable] for argument, variable in _KEYS.get(self.name, {}).items()}
+        keys = {argument: os.environ[variable] for argument, variable in ENGINE_KEYS.get(self.name, {}).items()}
         kind = __engines__[self.name]
         if self.name == "microsoft":  # asks its service for the languages when it is made
             try:
                 engine = kind(target="english", **keys)
-                source, target = (service_code(self.name, engine.get_supported_languages(as_dict=True), code) for code in (source, target))
-            except (requests.RequestException, ValueError, KeyError) as error:
+                known = engine.get_supported_languages(as_dict=True)
+            except (requests.RequestException, ValueError, KeyError, TypeError, AttributeError) as error:
                 raise UserError(f"microsoft does not tell its languages ({type(error).__name__}): try again later") from error
+            engine.source, engine.target = (service_code(self.name, known, code) for code in (source, target))
         else:
-            source, target = self._code(source), self._code(target)
-        engine = kind(source=source, target=target, **keys)
+            engine = kind(source=self._code(source), target=self._code(target), **keys)
         if self._base_url:
             engine._base_url = self._base_url
         return engine
@@ -159,8 +159,8 @@ class DeepTranslator:
         status = self._status()
         if response is not None and (status in _QUOTA_STATUS or (status == 403 and "quota" in response.text.casefold())):
             raise UserError(f"{self.name}: the quota is used up (HTTP {status}); what was finished is kept") from None
-        if status in _REFUSED_STATUS and self.name in _KEYS:
-            raise UserError(f"{self.name} refuses the key (HTTP {status}): check {', '.join(_KEYS[self.name].values())}") from None
+        if status in _REFUSED_STATUS and self.name in ENGINE_KEYS:
+            raise UserError(f"{self.name} refuses the key (HTTP {status}): check {', '.join(ENGINE_KEYS[self.name].values())}") from None
         if response is None:
             raise TryLater(f"no answer ({kind})") from None
         if status >= 500 or status in _PASSING_STATUS:

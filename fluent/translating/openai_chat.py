@@ -7,8 +7,9 @@ of the examples, temperature is 0 and a seed is sent; ``published_role`` restore
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,8 @@ class OpenAITranslator:
             openai.OpenAI(api_key=_api_key(self._base_url), base_url=self._base_url, timeout=timeout, max_retries=0) as client,
             ThreadPoolExecutor(self._workers) as pool,
         ):
-            tasks = {pool.submit(self._answer, client, item): item for item in items}
+            ended = threading.Event()
+            tasks = {pool.submit(self._answer, client, item, ended): item for item in items}
             try:
                 yield from _finished(tasks)
             finally:
@@ -104,11 +106,16 @@ class OpenAITranslator:
         few_shot = self._few_shot(target, relation)
         return format_few_shot(few_shot) if few_shot else instruction(target)
 
-    def _answer(self, client: openai.OpenAI, item: Item) -> Answer:
+    def _answer(self, client: openai.OpenAI, item: Item, ended: threading.Event) -> Answer:
+        if ended.is_set():
+            raise CancelledError
         try:
             return self._patience.persist(self.name, lambda: self._ask(client, item))
         except RowFault as fault:
             return Answer(None, FAILED, detail=str(fault))
+        except UserError:
+            ended.set()  # before any other worker takes its next row
+            raise
 
     def _ask(self, client: openai.OpenAI, item: Item) -> Answer:
         """One request. Raises TryLater, RowFault, or UserError for what no other row would survive."""
@@ -146,16 +153,12 @@ def _finished(tasks: dict[Future[Answer], Item]) -> Iterator[tuple[Item, Answer]
     """Answers as they come. When the service ends the work, those under way are still handed over before the error is."""
     ended: UserError | None = None
     for task in as_completed(tasks):
-        if task.cancelled():
-            continue
         try:
-            answer = task.result()
+            yield tasks[task], task.result()
+        except CancelledError:
+            continue
         except UserError as error:
             ended = ended or error
-            for waiting in tasks:
-                waiting.cancel()
-            continue
-        yield tasks[task], answer
     if ended:
         raise ended
 
