@@ -33,6 +33,8 @@ class RankTable:
     prompt_prob: facts × verbalisations, natural-log probability of the prompt; may be -inf.
     form_ranks: verbalisation -> one dict {correct form: rank} for each fact (paper), else empty.
     n_distractors: distractors of each fact (corrected), else None.
+    tied: facts × verbalisations, whether another entity has the very same score (corrected), else None.
+    numbered: False where the file had no row numbers, so that the index only counts its rows.
     """
 
     lang: str
@@ -48,6 +50,8 @@ class RankTable:
     prompt_prob: pd.DataFrame
     form_ranks: dict[str, list[dict[str, int]]]
     n_distractors: pd.Series | None
+    tied: pd.DataFrame | None
+    numbered: bool
 
     def __len__(self) -> int:
         return len(self.facts)
@@ -163,6 +167,9 @@ def rank_table(dump: Dump) -> RankTable:
     else:
         rank = _columns(frame, verbalisations, "rank", float)
     own = _columns(frame, verbalisations, "own_rank", float) if f"{verbalisations[0]}_own_rank" in frame else None
+    tied = None
+    if dump.protocol == "corrected":
+        tied = _columns(frame, verbalisations, "rank_min", int) < _columns(frame, verbalisations, "rank_max", int)
     results = [c for v in verbalisations for c in frame.columns if c.startswith(f"{v}_") and c.removeprefix(f"{v}_") in _RESULTS]
     return RankTable(
         lang=dump.lang,
@@ -178,6 +185,8 @@ def rank_table(dump: Dump) -> RankTable:
         prompt_prob=_columns(frame, verbalisations, "prompt_prob", float),
         form_ranks=forms,
         n_distractors=frame["n_distractors"].astype(int) if "n_distractors" in frame else None,
+        tied=tied,
+        numbered=dump.numbered,
     )
 
 

@@ -97,6 +97,7 @@ def narrow(table: RankTable, verbalisations: Sequence[str]) -> RankTable:
         top3=table.top3[names],
         prompt_prob=table.prompt_prob[names],
         form_ranks={v: ranks for v, ranks in table.form_ranks.items() if v in names},
+        tied=None if table.tied is None else table.tied[names],
     )
 
 
@@ -119,6 +120,7 @@ def rows(table: RankTable, keep: pd.Series) -> RankTable:
         prompt_prob=table.prompt_prob[kept],
         form_ranks={v: [r for r, k in zip(ranks, kept, strict=True) if k] for v, ranks in table.form_ranks.items()},
         n_distractors=None if table.n_distractors is None else table.n_distractors[kept],
+        tied=None if table.tied is None else table.tied[kept],
     )
 
 
