@@ -1,68 +1,97 @@
 """The causal engine: many candidates of many prompts in one exact pass.
 
-Planning (``planning.py``, ``tokens.py``, ``trie.py``) needs no model; a path (``paths.py``) turns trees into edge
-log-probabilities; here scores are put together from edges, checked, and handed out through the contract.
+Planning (``planning.py``, ``tokens.py``, ``trie.py``) needs no model; a path (``paths.py``, ``tree_paths.py``), chosen at
+load by a check (``selfcheck.py``), turns trees into edge log-probabilities; ``assembling.py`` makes scores of them.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from importlib import metadata
 
-import numpy as np
-import torch
-
-from fluent.console import UserError
-from fluent.scoring.contract import Arithmetic, CandidateScore, Plan, Request, RequestScore, ScorerDescription, Tokenisation
+from fluent.console import UserError, note
+from fluent.scoring.assembling import assemble
+from fluent.scoring.contract import Arithmetic, Plan, Request, RequestScore, ScorerDescription, Tokenisation
 from fluent.scoring.models import LoadedModel, load_model
 from fluent.scoring.network import Network
-from fluent.scoring.paths import Edges, PaddedPath, Path
-from fluent.scoring.planning import Group, PlanState, make_plan
-from fluent.scoring.tokens import PromptTokeniser, RequestTokens
-from fluent.scoring.trie import Tree, build_tree
+from fluent.scoring.paths import PaddedPath
+from fluent.scoring.planning import PlanState, make_plan
+from fluent.scoring.running import Runner
+from fluent.scoring.selfcheck import choose_path
+from fluent.scoring.tokens import PromptTokeniser
+from fluent.scoring.trie import build_tree
 
 CPU_TOKEN_BUDGET = 2048
 GPU_TOKEN_BUDGET = 8192
 
 
 class CausalScorer:
-    """Implements ``fluent.scoring.contract.Scorer`` for a loaded causal model."""
+    """Implements ``fluent.scoring.contract.Scorer`` for a loaded causal model.
 
-    def __init__(self, loaded: LoadedModel, *, path: str = "auto", token_budget: int | None = None, add_bos: bool | None = None) -> None:
+    path: ``auto`` or one of ``selfcheck.PATHS``. token_budget: fed tokens a forward (and pack) may have. add_bos: None for
+    the rule of ``tokens.py``. packed: put the weights in oneDNN's order where that is possible. share_prompts: score
+    equal prompts once.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        *,
+        path: str = "auto",
+        token_budget: int | None = None,
+        add_bos: bool | None = None,
+        packed: bool = True,
+        share_prompts: bool = True,
+    ) -> None:
         self.loaded = loaded
         self.tokeniser = PromptTokeniser(loaded.tokenizer, add_bos)
         self.token_budget = token_budget or (CPU_TOKEN_BUDGET if loaded.device.type == "cpu" else GPU_TOKEN_BUDGET)
-        self.network = Network(loaded.model)
-        self.max_length: int | None = getattr(loaded.model.config, "max_position_embeddings", None)
-        self.path: Path = PaddedPath(self.network, self.token_budget, loaded.tokenizer.pad_token_id or 0)
-        self.path_reason = "chosen"
+        self.share_prompts = share_prompts
+        self.max_length: int | None = getattr(loaded.model.config.get_text_config(), "max_position_embeddings", None)
+        network = Network(loaded.model)
+        self.choice = choose_path(network, self.tokeniser, path, self.token_budget, packed=packed)
+        fallback = PaddedPath(network, self.token_budget, loaded.tokenizer.pad_token_id or 0)
+        self.runner = Runner(self.choice.path, fallback, self.token_budget)
 
     def describe(self, tokenisation: Tokenisation = "separate") -> ScorerDescription:
-        """What this scorer is; ``bos`` is told for the given tokenisation."""
+        """What this scorer is; ``bos`` is told for the given tokenisation.
+
+        self_check also counts forwards that were halved for memory and packs that left the path, so far.
+        """
         return ScorerDescription(
             model=self.loaded.name,
             revision=self.loaded.revision,
             dtype=self.loaded.dtype,
             device=str(self.loaded.device),
-            path=self.path.name,
-            path_reason=self.path_reason,
+            path=self.choice.path.name,
+            path_reason=self.choice.reason,
             bos=self.tokeniser.bos_in(tokenisation),
-            self_check={"token_budget": self.token_budget},
+            self_check={
+                **self.choice.record,
+                "token_budget": self.token_budget,
+                "halved_for_memory": self.runner.splits,
+                "beyond_window": self.runner.detours,
+            },
             versions={name: metadata.version(name) for name in ("torch", "transformers", "tokenizers")},
         )
 
     def plan(self, requests: Sequence[Request], tokenisation: Tokenisation) -> Plan:
         """Tokenise all requests in one batch and cut them into packs."""
-        return make_plan(requests, tokenisation, self.tokeniser, token_budget=self.token_budget, max_length=self.max_length)
+        return make_plan(
+            requests,
+            tokenisation,
+            self.tokeniser,
+            token_budget=self.token_budget,
+            max_length=self.max_length,
+            share_prompts=self.share_prompts,
+        )
 
     def score_pack(self, plan: Plan, number: int, arithmetic: Arithmetic = "float32") -> dict[int, RequestScore]:
         """Score the requests of pack ``number``; natural logs. NaN, all-equal and all-zero scores are UserErrors."""
         state: PlanState = plan.state
         groups = state.packs[number]
         trees = [build_tree(part.sequences) for group in groups for part in group.parts]
-        with torch.inference_mode():
-            edges = self.path.run(trees, arithmetic)
+        edges = self.runner.run(trees, arithmetic)
         scores: dict[int, RequestScore] = {}
         first = 0
         for group in groups:
@@ -119,49 +148,6 @@ def load_scorer(
         trust_remote_code=trust_remote_code,
         quantise=quantise,
     )
-    return CausalScorer(loaded, path=path, token_budget=token_budget, add_bos=add_bos)
-
-
-def assemble(plan: Plan, group: Group, trees: Sequence[Tree], edges: Sequence[Edges], arithmetic: Arithmetic) -> dict[int, RequestScore]:
-    """Scores of a group's requests from the edges of its trees."""
-    where = {sequence: (t, s) for t, tree in enumerate(trees) for s, sequence in enumerate(tree.sequences)}
-    scores = {}
-    for number in group.numbers:
-        tokens: RequestTokens = plan.state.tokens[number]
-        prompt_logprobs = tuple(edges[0][trees[0].paths[0]].tolist())
-        candidates = []
-        for candidate in tokens.candidates:
-            t, s = where[candidate.sequence]
-            logprobs = tuple(edges[t][trees[t].paths[s][candidate.start - 1 :]].tolist())
-            total = add_up(logprobs, arithmetic)
-            candidates.append(CandidateScore(candidate.scored, logprobs, total, candidate.tail_tokens, candidate.straddles))
-        score = RequestScore(tokens.prompt, prompt_logprobs, add_up(prompt_logprobs, arithmetic), tuple(candidates))
-        check(plan.requests[number], score)
-        scores[number] = score
-    return scores
-
-
-def add_up(logprobs: Sequence[float], arithmetic: Arithmetic) -> float:
-    """Sum in the run's arithmetic: float64, or a running fp16 sum in token order. An empty sum is 0.0."""
-    if arithmetic == "float32":
-        return float(sum(logprobs, 0.0))
-    total = np.float16(0.0)
-    for value in logprobs:
-        total = np.float16(total + np.float16(value))
-    return float(total)
-
-
-def check(request: Request, score: RequestScore) -> None:
-    """Raise a UserError where scores cannot be meant: NaN, all zero, or all of three or more candidates equal."""
-    advice = "try --dtype float32, and run the model on a plain prompt to see whether its files are whole"
-    for candidate, scored in zip(request.candidates, score.candidates, strict=True):
-        if math.isnan(scored.logprob):
-            raise UserError(f"model gives NaN for candidate {candidate.text!r} after prompt {request.prompt!r}; {advice}")
-    if math.isnan(score.prompt_logprob):
-        raise UserError(f"model gives NaN for prompt {request.prompt!r}; {advice}")
-    totals = {scored.token_ids: scored.logprob for scored in score.candidates}
-    if totals and all(total == 0.0 for total in totals.values()):
-        raise UserError(f"all scores after prompt {request.prompt!r} are 0.0, candidate {request.candidates[0].text!r} first; {advice}")
-    if len(totals) > 2 and len(set(totals.values())) == 1 and not math.isinf(next(iter(totals.values()))):
-        named = f"{request.candidates[0].text!r} and {len(totals) - 1} more candidates"
-        raise UserError(f"{named} after prompt {request.prompt!r} all have the same score; {advice}")
+    scorer = CausalScorer(loaded, path=path, token_budget=token_budget, add_bos=add_bos)
+    note(f"scoring path: {scorer.choice.path.name} ({scorer.choice.reason})")
+    return scorer

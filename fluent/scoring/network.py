@@ -27,10 +27,15 @@ class Network:
 
     def __init__(self, model: Any) -> None:
         self.model = model
-        self.body = getattr(model, model.base_model_prefix, None)
-        self.head = model.get_output_embeddings()
-        self.head_by_hand = self.body is not None and self.body is not model and self.head is not None
+        self.body: Any = getattr(model, model.base_model_prefix, None)
+        self.can_apply_head = self.body is not None and self.body is not model and self.head is not None
+        self.head_by_hand = self.can_apply_head
         self.accepts = set(inspect.signature(model.forward).parameters)
+
+    @property
+    def head(self) -> Any:
+        """The module that makes logits (looked up anew: packing replaces it)."""
+        return self.model.get_output_embeddings()
 
     @property
     def device(self) -> torch.device:
@@ -40,7 +45,7 @@ class Network:
     @property
     def vocabulary(self) -> int:
         """Number of logits a row has."""
-        return int(self.model.get_output_embeddings().weight.shape[0]) if self.head is not None else int(self.model.config.vocab_size)
+        return int(self.model.config.get_text_config().vocab_size)
 
     def rows(self, inputs: dict[str, Any], batch: Tensor, position: Tensor) -> Iterator[Tensor]:
         """Logits at (batch, position), in chunks of rows ``[<= HEAD_ROWS, vocabulary]`` (one chunk if not by hand)."""
@@ -81,5 +86,4 @@ def _log_probabilities(logits: Tensor, rows: Tensor, tokens: Tensor, arithmetic:
     """fp32 log-softmax, or what the published scorer did: softmax in fp16, then its logarithm in fp16."""
     if arithmetic == "published-fp16":
         return torch.softmax(logits.half(), dim=-1)[rows, tokens].log()
-    logits = logits.float()
-    return logits[rows, tokens] - torch.logsumexp(logits, dim=-1)[rows]
+    return torch.log_softmax(logits, dim=-1, dtype=torch.float32)[rows, tokens]

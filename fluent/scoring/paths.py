@@ -1,6 +1,6 @@
 """The ways from trees to edge log-probabilities. All give the same numbers; they differ in what they compute twice.
 
-tree           several trees in one sequence, attention block by block (``attention.py``)
+tree           several trees in one sequence, attention block by block (``tree_paths.py``)
 dense-mask     the same with one dense 4D mask, public API only
 shared-prefix  the trees' common beginning once, its cache repeated for every continuation
 padded         every sequence whole, right-padded batches
@@ -10,11 +10,13 @@ plain          every sequence whole and alone: the reference
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from fluent.scoring.contract import Arithmetic
 from fluent.scoring.network import Network, read_edges
@@ -27,9 +29,66 @@ class Path(Protocol):
     """One way to score trees."""
 
     name: str
+    network: Network
+
+    def reach(self) -> int | None:
+        """Longest sequence (in fed tokens) this path is right for; None if any."""
 
     def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
         """Log-probability of every edge of every tree, tree by tree."""
+
+
+@dataclass(slots=True)
+class Work:
+    """Rows of one batch of one tree, and the edges read in it: edge ``edges[i]`` at (``rows[i]``, ``positions[i]``)."""
+
+    fed: list[Sequence[int]] = field(default_factory=list)
+    edges: list[int] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+
+    def add(self, fed: Sequence[int], edges: NDArray[np.int64], result: Edges) -> None:
+        """A row that feeds ``fed`` and reads ``edges`` (one a token); edges that have their place already are left out."""
+        new = [(position, edge) for position, edge in enumerate(edges.tolist()) if np.isnan(result[edge])]
+        if not new:
+            return
+        for position, edge in new:
+            result[edge] = 0.0
+            self.edges.append(edge)
+            self.rows.append(len(self.fed))
+            self.positions.append(position)
+        self.fed.append(fed)
+
+    def padded(self, pad_token: int) -> tuple[Tensor, Tensor]:
+        """Ids and attention mask ``[rows, longest]``, padded on the right."""
+        width = max(len(fed) for fed in self.fed)
+        ids = torch.full((len(self.fed), width), pad_token, dtype=torch.long)
+        mask = torch.zeros((len(self.fed), width), dtype=torch.long)
+        for row, fed in enumerate(self.fed):
+            ids[row, : len(fed)] = torch.tensor(fed)
+            mask[row, : len(fed)] = 1
+        return ids, mask
+
+    def read(self, network: Network, inputs: dict[str, Any], tree: Tree, arithmetic: Arithmetic, result: Edges) -> None:
+        """Run one forward over ``inputs`` and put the edges' log-probabilities into ``result``."""
+        chunks = network.rows(inputs, torch.tensor(self.rows), torch.tensor(self.positions))
+        result[self.edges] = read_edges(chunks, np.arange(len(self.edges)), tree.edge_tokens[self.edges], arithmetic)
+
+
+def make_batches(tree: Tree, trunk: int, token_budget: int, result: Edges) -> list[Work]:
+    """Batches of a tree's sequences without their first ``trunk`` tokens, whose padded size fits the budget.
+
+    Longest first: shorter beginnings are then read in rows that are there anyway.
+    """
+    batches = [Work()]
+    for s in sorted(range(len(tree.sequences)), key=lambda s: -len(tree.sequences[s])):
+        fed = tree.sequences[s][trunk:-1]
+        longest = len(batches[-1].fed[0]) if batches[-1].fed else len(fed)
+        if batches[-1].fed and (len(batches[-1].fed) + 1) * (trunk + longest) > token_budget:
+            batches.append(Work())
+        if fed:
+            batches[-1].add(fed, tree.paths[s][trunk:], result)
+    return [batch for batch in batches if batch.edges]
 
 
 class PaddedPath:
@@ -42,46 +101,18 @@ class PaddedPath:
         self.pad_token = pad_token
         self.one_by_one = one_by_one
 
+    def reach(self) -> int | None:
+        """See ``Path``."""
+        return None
+
     def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
         """See ``Path``. Every edge is read once, in the longest sequence that runs through it."""
-        results = [np.full(len(tree.edge_rows), np.nan) for tree in trees]
-        for batch in self._batches(trees):
-            self._score(batch, trees, results, arithmetic)
-        return results
+        return [self._one(tree, arithmetic) for tree in trees]
 
-    def _batches(self, trees: Sequence[Tree]) -> list[list[tuple[int, int]]]:
-        """(tree, sequence) pairs, longest first, in batches whose padded size fits the budget."""
-        work = [(number, s) for number, tree in enumerate(trees) for s in range(len(tree.sequences)) if len(tree.sequences[s]) > 1]
-        work.sort(key=lambda pair: -len(trees[pair[0]].sequences[pair[1]]))
-        batches: list[list[tuple[int, int]]] = []
-        for number, s in work:
-            longest = len(trees[batches[-1][0][0]].sequences[batches[-1][0][1]]) if batches else 0
-            if not batches or self.one_by_one or (len(batches[-1]) + 1) * (longest - 1) > self.token_budget:
-                batches.append([])
-            batches[-1].append((number, s))
-        return batches
-
-    def _score(self, batch: list[tuple[int, int]], trees: Sequence[Tree], results: list[Edges], arithmetic: Arithmetic) -> None:
-        width = max(len(trees[number].sequences[s]) for number, s in batch) - 1
-        ids = torch.full((len(batch), width), self.pad_token, dtype=torch.long)
-        mask = torch.zeros((len(batch), width), dtype=torch.long)
-        where: list[tuple[int, int, int]] = []  # tree, edge, row of the batch
-        positions: list[int] = []
-        for row, (number, s) in enumerate(batch):
-            fed = trees[number].sequences[s][:-1]
-            ids[row, : len(fed)] = torch.tensor(fed)
-            mask[row, : len(fed)] = 1
-            for position, edge in enumerate(trees[number].paths[s].tolist()):
-                if np.isnan(results[number][edge]):
-                    results[number][edge] = 0.0
-                    where.append((number, edge, row))
-                    positions.append(position)
-        if not where:
-            return
-        device = self.network.device
-        inputs = {"input_ids": ids.to(device), "attention_mask": mask.to(device)}
-        tokens = np.array([trees[number].edge_tokens[edge] for number, edge, _ in where])
-        chunks = self.network.rows(inputs, torch.tensor([row for *_, row in where]), torch.tensor(positions))
-        values = read_edges(chunks, np.arange(len(where)), tokens, arithmetic)
-        for (number, edge, _), value in zip(where, values, strict=True):
-            results[number][edge] = value
+    def _one(self, tree: Tree, arithmetic: Arithmetic) -> Edges:
+        result = np.full(len(tree.edge_rows), np.nan)
+        for batch in make_batches(tree, 0, 1 if self.one_by_one else self.token_budget, result):
+            ids, mask = batch.padded(self.pad_token)
+            inputs = {"input_ids": ids.to(self.network.device), "attention_mask": mask.to(self.network.device)}
+            batch.read(self.network, inputs, tree, arithmetic, result)
+        return result

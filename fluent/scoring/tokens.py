@@ -161,7 +161,7 @@ def _offset_tokenizer(tokenizer: Any) -> Tokenizer | None:
     copy.no_truncation()
     copy.no_padding()
     try:
-        copy.post_processor = None  # type: ignore[assignment]
+        copy.post_processor = None
     except (TypeError, AttributeError):
         from tokenizers.processors import Sequence as Processors
 

@@ -121,7 +121,8 @@ def cut(prompt: Ids, candidates: Iterable[Ids], limit: int = NODE_LIMIT) -> list
     limit = max(limit, 2 * len(prompt))
     parts: list[Part] = []
     inside: list[Ids] = []
-    size, before = 0, ()
+    size = 0
+    before: Ids = ()
     for sequence in sorted({prompt, *candidates}):
         new = _new_nodes(before, sequence)
         if inside and size + new > limit:

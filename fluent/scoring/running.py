@@ -1,0 +1,98 @@
+"""Trees through a path within the memory there is: forwards of bounded size, halved where memory runs out."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from fluent.console import UserError, note
+from fluent.scoring.contract import Arithmetic
+from fluent.scoring.failures import is_out_of_memory
+from fluent.scoring.paths import Edges, PaddedPath, Path
+from fluent.scoring.trie import Tree, build_tree
+
+LOGITS_BYTES = 1 << 28
+"""Most that a forward may spend on logits where the model makes all wanted rows at once."""
+
+
+class Runner:
+    """Runs trees; ``splits`` and ``detours`` count forwards halved for memory and packs beyond the path's reach."""
+
+    def __init__(self, path: Path, fallback: PaddedPath, token_budget: int) -> None:
+        self.path = path
+        self.fallback = fallback
+        self.token_budget = token_budget
+        self.splits = 0
+        self.detours = 0
+
+    def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
+        """Edge log-probabilities of every tree, in order."""
+        results: list[Edges] = [np.empty(0)] * len(trees)
+        for forward in self._forwards(trees):
+            path = self._path([trees[number] for number in forward])
+            for number, edges in zip(forward, self._run(path, [trees[n] for n in forward], arithmetic), strict=True):
+                results[number] = edges
+        return results
+
+    def _forwards(self, trees: Sequence[Tree]) -> list[list[int]]:
+        """Tree numbers by forward: next fit into the budget."""
+        budget = self.token_budget
+        if not self.path.network.head_by_hand:
+            budget = min(budget, max(1, LOGITS_BYTES // (4 * self.path.network.vocabulary)))
+        forwards: list[list[int]] = []
+        used = 0
+        for number, tree in enumerate(trees):
+            if tree.size == 0:  # a prompt of one token without candidates: nothing to read
+                continue
+            if not forwards or used + tree.size > budget:
+                forwards.append([])
+                used = 0
+            forwards[-1].append(number)
+            used += tree.size
+        return forwards
+
+    def _path(self, trees: Sequence[Tree]) -> Path:
+        reach = self.path.reach()
+        longest = max(int(tree.depths.max()) + 1 for tree in trees)
+        if reach is None or longest <= reach:
+            return self.path
+        self.detours += 1
+        if self.detours == 1:
+            note(f"a prompt with candidate of {longest} tokens is longer than the model's window of {reach}: such packs go the padded path")
+        return self.fallback
+
+    def _run(self, path: Path, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
+        try:
+            with torch.inference_mode():
+                return path.run(trees, arithmetic)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        self.splits += 1
+        if self.splits == 1:
+            note("out of memory: this forward is halved; its scores may differ by 5e-4 from an undivided run's (told in run.json)")
+        if len(trees) > 1:
+            middle = len(trees) // 2
+            return self._run(path, trees[:middle], arithmetic) + self._run(path, trees[middle:], arithmetic)
+        return [self._halved(path, trees[0], arithmetic)]
+
+    def _halved(self, path: Path, tree: Tree, arithmetic: Arithmetic) -> Edges:
+        """One tree as two, put together again."""
+        if len(tree.sequences) < 3:
+            raise UserError("too little memory for even one candidate; close other programs, or choose a smaller model or --dtype")
+        first, *others = tree.sequences
+        middle = len(others) // 2
+        result = np.empty(len(tree.edge_rows))
+        where = {sequence: s for s, sequence in enumerate(tree.sequences)}
+        for half in (others[:middle], others[middle:]):
+            part = build_tree([first, *half])
+            (edges,) = self._run(path, [part], arithmetic)
+            for sequence, edge_path in zip(part.sequences, part.paths, strict=True):
+                result[tree.paths[where[sequence]]] = edges[edge_path]
+        return result

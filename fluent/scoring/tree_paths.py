@@ -1,0 +1,163 @@
+"""The fast paths: trees in one forward (block attention or a dense mask), and a common beginning computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+
+from fluent.scoring.attention import Blocks, PathRefused, attending
+from fluent.scoring.contract import Arithmetic
+from fluent.scoring.network import Network, read_edges
+from fluent.scoring.paths import Edges, make_batches
+from fluent.scoring.trie import Tree
+
+
+class TreePath:
+    """Several trees in one sequence, attention block by block through transformers' attention interface."""
+
+    name = "tree"
+
+    def __init__(self, network: Network) -> None:
+        require(network, "position_ids")
+        if not getattr(network.model, "_supports_attention_backend", False):
+            raise PathRefused(f"{type(network.model).__name__} does not use transformers' attention interface")
+        self.network = network
+        self.window_limit = shortest_window(network.model.config)
+        self.layers: int | None = None
+        self.knows_windows = False
+
+    def reach(self) -> int | None:
+        """Longest sequence this path is right for; None if any."""
+        return None if self.knows_windows else self.window_limit
+
+    def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
+        """See ``Path``."""
+        blocks = Blocks.of(trees)
+        with attending(self.network.model, blocks):
+            result = self._forward(trees, {}, arithmetic)
+        expected = self.network.model.config.get_text_config().num_hidden_layers
+        if blocks.calls != expected:
+            raise PathRefused(f"tree attention ran in {blocks.calls} of {expected} layers")
+        self.knows_windows = any(window is not None for window in blocks.windows)
+        return result
+
+    def _forward(self, trees: Sequence[Tree], more: dict[str, Any], arithmetic: Arithmetic) -> list[Edges]:
+        device = self.network.device
+        ids = torch.from_numpy(np.concatenate([tree.token_ids for tree in trees])).to(device)[None]
+        positions = torch.from_numpy(np.concatenate([tree.depths for tree in trees])).to(device)[None]
+        starts = np.cumsum([0, *(tree.size for tree in trees)])
+        rows = np.concatenate([tree.edge_rows + start for tree, start in zip(trees, starts, strict=False)])
+        tokens = np.concatenate([tree.edge_tokens for tree in trees])
+        wanted, local = np.unique(rows, return_inverse=True)
+        position = torch.from_numpy(wanted)
+        chunks = self.network.rows({"input_ids": ids, "position_ids": positions, **more}, torch.zeros_like(position), position)
+        edges = read_edges(chunks, local, tokens, arithmetic)
+        return np.split(edges, np.cumsum([len(tree.edge_rows) for tree in trees])[:-1])
+
+
+class DenseMaskPath(TreePath):
+    """The same trees with one dense additive 4D mask and the model's own attention."""
+
+    name = "dense-mask"
+
+    def __init__(self, network: Network) -> None:
+        require(network, "position_ids", "attention_mask")
+        implementation = network.model.config._attn_implementation
+        if implementation not in ("sdpa", "eager"):
+            raise PathRefused(f"attention implementation {implementation} takes no dense mask")
+        self.network = network
+        self.window_limit = shortest_window(network.model.config)
+        self.knows_windows = False
+
+    def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
+        """See ``Path``."""
+        dtype = self.network.model.dtype
+        size = sum(tree.size for tree in trees)
+        mask = torch.full((size, size), torch.finfo(dtype).min, dtype=dtype)
+        start = 0
+        for tree in trees:
+            mask[start : start + tree.size, start : start + tree.size].masked_fill_(torch.from_numpy(tree.ancestors()), 0.0)
+            start += tree.size
+        return self._forward(trees, {"attention_mask": mask[None, None].to(self.network.device)}, arithmetic)
+
+
+class SharedPrefixPath:
+    """A tree's common beginning once; its cache, repeated, in front of right-padded batches of the rest."""
+
+    name = "shared-prefix"
+
+    def __init__(self, network: Network, token_budget: int, pad_token: int) -> None:
+        require(network, "attention_mask")
+        names = [name for name in ("cache", "past_key_values") if name in network.accepts]
+        if not names:
+            raise PathRefused(f"{type(network.model).__name__} keeps no key-value cache")
+        self.cache_argument: str = names[0]
+        self.network = network
+        self.token_budget = token_budget
+        self.pad_token = pad_token
+
+    def reach(self) -> int | None:
+        """See ``TreePath.reach``."""
+        return None
+
+    def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
+        """See ``Path``."""
+        return [self._one(tree, arithmetic) for tree in trees]
+
+    def _one(self, tree: Tree, arithmetic: Arithmetic) -> Edges:
+        result = np.full(len(tree.edge_rows), np.nan)
+        trunk = _trunk(tree)
+        prefix = tree.sequences[0][:trunk]
+        in_trunk = np.flatnonzero(tree.edge_rows < trunk)  # parents come first, so the trunk is rows 0 .. trunk - 1
+        cache, chunks = self._prefill(prefix, torch.from_numpy(tree.edge_rows[in_trunk]))
+        result[in_trunk] = read_edges(chunks, np.arange(len(in_trunk)), tree.edge_tokens[in_trunk], arithmetic)
+        for batch in make_batches(tree, trunk, self.token_budget, result):
+            if cache is None:
+                cache, _ = self._prefill(prefix, None)
+            cache.batch_repeat_interleave(len(batch.fed))
+            ids, mask = batch.padded(self.pad_token)
+            full = torch.cat([torch.ones((len(batch.fed), trunk), dtype=torch.long), mask], dim=1)
+            device = self.network.device
+            inputs = {"input_ids": ids.to(device), "attention_mask": full.to(device), self.cache_argument: cache}
+            inputs["position_ids"] = (torch.arange(ids.shape[1]) + trunk).expand(ids.shape).to(device)
+            batch.read(self.network, inputs, tree, arithmetic, result)
+            cache = None  # it was changed in place
+        return result
+
+    def _prefill(self, prefix: Sequence[int], rows: Tensor | None) -> tuple[Any, Any]:
+        cache = DynamicCache(config=self.network.model.config)
+        device = self.network.device
+        ids = torch.tensor([prefix]).to(device)
+        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), self.cache_argument: cache}
+        inputs["position_ids"] = torch.arange(len(prefix)).to(device)[None]
+        position = torch.tensor([0]) if rows is None else rows
+        return cache, iter(list(self.network.rows(inputs, torch.zeros_like(position), position)))
+
+
+def _trunk(tree: Tree) -> int:
+    """Fed nodes that all sequences share: the chain from the root to the first branching or the first end."""
+    shortest = min(len(sequence) for sequence in tree.sequences)
+    first = tree.sequences[0]
+    same = next((i for i in range(shortest) if any(sequence[i] != first[i] for sequence in tree.sequences)), shortest)
+    return min(same, tree.size)
+
+
+def require(network: Network, *arguments: str) -> None:
+    """Refuse the path for a model whose forward does not take these arguments."""
+    missing = [name for name in arguments if name not in network.accepts]
+    if missing:
+        raise PathRefused(f"{type(network.model).__name__} takes no {' or '.join(missing)}")
+
+
+def shortest_window(config: Any) -> int | None:
+    """The shortest sliding window or attention chunk of any layer, None if every layer sees everything."""
+    text = config.get_text_config()
+    if getattr(text, "use_sliding_window", True) is False:
+        return getattr(text, "attention_chunk_size", None)
+    windows = [getattr(text, name, None) for name in ("sliding_window", "attention_window", "attention_chunk_size", "window_size")]
+    return min((window for window in windows if isinstance(window, int) and window > 0), default=None)
