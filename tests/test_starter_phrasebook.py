@@ -110,3 +110,9 @@ def test_the_back_end_answers_with_the_object_span() -> None:
     for source, target, relation in (("ru", "cs", "P19"), ("en", "en", "P19"), ("en", "ru", "P101"), ("en", "de", "P19")):
         with pytest.raises(UserError):
             translator.check(source, target, relation)
+
+
+def test_ukrainian_takes_the_preposition_that_sounds_after_the_word_before() -> None:
+    book = Phrasebook("uk")
+    assert book.fluent("P20", "Q216063", "Q90").prompt.endswith("померла в ")
+    assert book.fluent("P20", "Q156128", "Q90").prompt.endswith("помер у ")

@@ -17,6 +17,8 @@ from fluent.translating.phrasebook_rows import CHOICE, DATA, PLACE, Entry, Form,
 
 SOURCE = "en"
 """The language that the others are translations of; it has templates and no fluent patterns."""
+VOWELS = frozenset("аеєиіїоуюя")
+"""Letters after which the second of two alternating words is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class Phrasebook:
                 parts[side] += self._join(said.before, said.text, said.after)
             else:
                 form = self._form(target, found[2] or "", relation)
-                parts[side] += self._glue(form.before)
+                parts[side] += self._glue(_alternate(form.before, parts[side]))
                 side = "tail"
                 parts[side] += self._space(form.after) + form.after
         parts[side] += pattern[position:]
@@ -106,6 +108,12 @@ class Phrasebook:
 
     def _join(self, before: str, text: str, after: str) -> str:
         return self._glue(before) + text + self._space(after) + after
+
+
+def _alternate(before: str, preceding: str) -> str:
+    """Of two words for one (``у/в``, Ukrainian), the first after a consonant, the second after a vowel."""
+    after_consonant, bar, after_vowel = before.partition("/")
+    return after_vowel if bar and preceding.rstrip()[-1:].casefold() in VOWELS else after_consonant
 
 
 class PhrasebookTranslator:

@@ -4,7 +4,8 @@
 ``data/phrasebook/{lang}_patterns.tsv`` one row a relation.
 
 A cell of a form is ``before|form|after``: ``во|Франции``, ``на|английском|языке``, or the form alone. Only the
-middle part is the object; what stands around it is fixed by the object and written with it.
+middle part is the object; what stands around it is fixed by the object and written with it. ``у/в|Парижі`` is
+``у`` after a consonant and ``в`` after a vowel.
 
 A pattern holds, besides plain words,
 
