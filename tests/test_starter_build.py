@@ -16,6 +16,7 @@ from fluent.console import UserError
 from fluent.records.benchmark import find_benchmarks, is_usable, read_benchmark, split_aliases
 from fluent.records.source import open_source
 from fluent.translating.phrasebook import Phrasebook
+from fluent.translating.phrasebook_check import languages
 from fluent.translating.phrasebook_rows import DATA, read_cells, read_facts
 from reader import MLama
 
@@ -23,7 +24,7 @@ MADE = (
     "data/starter",
     "fixed_data/starter",
 )
-LANGUAGES = ("en", "ru", "cs", "uk", "hr", "es", "zh", "vi", "id", "da")
+LANGUAGES = languages()
 BUILT = [code for code in LANGUAGES if (DATA / "starter" / code).is_dir()]
 TARGETS = [code for code in BUILT if code != "en"]
 
