@@ -158,7 +158,7 @@ _CHECKS = (
         "ties",
         "biased",
         "Tied ranks",
-        "Candidates have the very same score, so their order says nothing. In paper dumps only swapped correct forms show it: a lower bound.",
+        "Candidates have the same score, so their order says nothing. In paper dumps only swapped correct forms show it: a lower bound.",
         "Report mid-ranks (protocol corrected does).",
     ),
     Check(

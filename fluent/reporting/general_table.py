@@ -14,8 +14,9 @@ import pandas as pd
 from tabulate import tabulate
 
 from fluent.console import UserError
+from fluent.reporting.clusters import fact_ranks
 from fluent.reporting.latex import Column, Raw, bold, booktabs, number, write_table
-from fluent.reporting.loading import DumpFolder, RankTable
+from fluent.reporting.loading import DumpFolder
 from fluent.reporting.measures import macro, mean_rank, recall_at, value_at
 from fluent.reporting.options import add_short_rule
 from fluent.reporting.paired import significantly_best
@@ -144,11 +145,6 @@ def better_than_all(selection: Selection, lang: str) -> tuple[str | None, str | 
 
     Paired permutation tests of the means over relations, Holm's correction over the others (``paired.significantly_best``).
     """
-    facts = pd.concat([_ranks_of_facts(table) for table in selection.of(lang)], ignore_index=True)
+    facts = fact_ranks(selection.of(lang))
     best = [significantly_best(facts, selection.verbalisations, metric, flips=FLIPS) for metric in ("R@1", "mean rank")]
     return best[0], best[1]
-
-
-def _ranks_of_facts(table: RankTable) -> pd.DataFrame:
-    keys = {"language": table.lang, "relation": table.relation, "sub_uri": table.facts["sub_uri"], "obj_uri": table.facts["obj_uri"]}
-    return pd.concat([pd.DataFrame(keys), table.rank], axis=1)
