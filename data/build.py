@@ -2,6 +2,7 @@
 
 * ``data/starter/{lang}/{relation}.jsonl`` and ``templates.jsonl``, the mLAMA 1.1 layout;
 * ``fixed_data/starter/{lang}_{relation}_phrasebook.tsv``, benchmark files (template and phrasebook);
+* ``chatgpt_prompts/starter/{lang}_{relation}.txt``, few-shot prompts from facts that stand in none of the former;
 * the table of counts in ``data/README.md``, when all languages are built.
 
 The same files give the same bytes; a language whose phrasebook has mistakes is refused.
@@ -22,6 +23,8 @@ from tabulate import tabulate
 from fluent.console import ArgumentParser, UserError, run_main, split_list
 from fluent.records.atomic import write_text
 from fluent.records.benchmark import Benchmark, join_aliases, make_benchmark, name_columns, write_benchmark
+from fluent.records.few_shot import FewShot, Shot, write_few_shot
+from fluent.translating.openai_chat import instruction
 from fluent.translating.phrasebook import SOURCE, Phrasebook, Sentence
 from fluent.translating.phrasebook_check import languages, mistakes
 from fluent.translating.phrasebook_rows import Fact, read_facts
@@ -77,6 +80,21 @@ def benchmark(book: Phrasebook, english: Phrasebook, facts: Sequence[Fact], rela
             }
         )
     return make_benchmark(book.language.code, relation, SPEC, pd.DataFrame(rows))
+
+
+def few_shot(book: Phrasebook, english: Phrasebook, facts: Sequence[Fact], relation: str) -> FewShot:
+    """The held-out facts of one relation as examples for a translating model."""
+    shots = [
+        Shot(
+            source=english.naive(relation, fact.sub_uri, fact.obj_uri).sentence,
+            subject=book.entry(fact.sub_uri).label,
+            object=book.entry(fact.obj_uri).label,
+            translation=book.fluent(relation, fact.sub_uri, fact.obj_uri).sentence,
+        )
+        for fact in facts
+        if fact.relation == relation and fact.held_out
+    ]
+    return FewShot(instruction(book.language.code), tuple(shots))
 
 
 def counts(books: Sequence[Phrasebook], facts: Sequence[Fact]) -> str:
@@ -141,7 +159,8 @@ def build(root: Path, codes: Sequence[str], facts: Sequence[Fact]) -> int:
             written += 1
             if code != SOURCE:
                 write_benchmark(benchmark(book, english, facts, relation), root / "fixed_data" / "starter")
-                written += 1
+                write_few_shot(root / "chatgpt_prompts" / "starter", code, relation, few_shot(book, english, facts, relation))
+                written += 2
         written += 1
     if set(codes) < set(languages()):
         return written  # the card tells the sizes of the whole

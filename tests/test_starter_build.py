@@ -14,25 +14,22 @@ import pytest
 from data.build import build, main
 from fluent.console import UserError
 from fluent.records.benchmark import find_benchmarks, is_usable, read_benchmark, split_aliases
+from fluent.records.leakage import audit_leakage
 from fluent.records.source import open_source
 from fluent.translating.phrasebook import Phrasebook
 from fluent.translating.phrasebook_check import languages
 from fluent.translating.phrasebook_rows import DATA, read_cells, read_facts
 from reader import MLama
 
-MADE = (
-    "data/starter",
-    "fixed_data/starter",
-)
+MADE = ("data/starter", "fixed_data/starter", "chatgpt_prompts/starter")
 LANGUAGES = languages()
-BUILT = [code for code in LANGUAGES if (DATA / "starter" / code).is_dir()]
-TARGETS = [code for code in BUILT if code != "en"]
+TARGETS = [code for code in LANGUAGES if code != "en"]
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
-    build(folder, BUILT, read_facts())
+    build(folder, LANGUAGES, read_facts())
     return folder
 
 
@@ -42,18 +39,17 @@ def files_below(root: Path) -> dict[str, bytes]:
 
 def test_what_ships_is_what_the_command_makes(made: Path, root: Path) -> None:
     ours, again = files_below(root), files_below(made)
-    assert len(again) == len(BUILT) * 13 + len(TARGETS) * 12
+    assert len(again) == len(LANGUAGES) * 13 + len(TARGETS) * 24
     assert ours.keys() == again.keys()
     assert [name for name in ours if ours[name] != again[name]] == []
-    if len(BUILT) == len(LANGUAGES):
-        assert (made / "data" / "README.md").read_bytes() == (root / "data" / "README.md").read_bytes()
+    assert (made / "data" / "README.md").read_bytes() == (root / "data" / "README.md").read_bytes()
 
 
 def test_the_reader_takes_the_folder_for_mlama(root: Path) -> None:
     facts = [fact for fact in read_facts() if not fact.held_out]
     mlama = MLama(root / "data" / "starter")
-    assert mlama.languages() == sorted(BUILT)
-    for code in BUILT:
+    assert mlama.languages() == sorted(LANGUAGES)
+    for code in LANGUAGES:
         assert len(mlama.relations(code)) == 12
         for relation in mlama.relations(code):
             triples = mlama.facts(code, relation).by_lineid
@@ -80,6 +76,12 @@ def test_benchmark_files_add_up(root: Path) -> None:
             assert names[0] == english
             assert len(set(names)) == len(names)
             assert label not in names[1:]
+
+
+def test_no_few_shot_example_stands_in_a_benchmark_file(root: Path) -> None:
+    audits = audit_leakage(open_source(root / "fixed_data" / "starter"), open_source(root / "chatgpt_prompts" / "starter"))
+    assert len(audits) == len(TARGETS) * 12
+    assert all(audit.shots >= 6 and not audit.rows for audit in audits)
 
 
 @pytest.mark.data

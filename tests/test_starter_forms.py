@@ -19,8 +19,7 @@ from fluent.translating.phrasebook_check import languages
 from fluent.translating.phrasebook_rows import DATA, read_cells
 
 CASES = {"gen": {"gent", "gen2"}, "dat": {"datv"}, "loc": {"loct", "loc2"}, "ins": {"ablt"}, "acc": {"accs"}}
-BUILT = [code for code in languages() if (DATA / "starter" / code).is_dir()]
-INFLECTING = [code for code in BUILT if Phrasebook(code).language.lemmatiser and code != "en"]
+INFLECTING = [code for code in languages() if Phrasebook(code).language.lemmatiser and code != "en"]
 
 
 @cache
