@@ -114,9 +114,9 @@ class TestIntervals:
         assert first == again != other
 
     def test_where_nothing_varies_there_is_no_interval(self):
-        found = bootstrap(find_design(one_relation(9)), np.zeros((9, 1)), resamples=100)["micro"]
-        assert found.estimate[0] == 0
-        assert np.isnan([found.low[0], found.high[0]]).all()
+        found = bootstrap(find_design(one_relation(9)), np.column_stack([np.zeros(9), np.full(9, 1 / 3)]), resamples=100)["micro"]
+        assert found.estimate == pytest.approx([0, 1 / 3])
+        assert np.isnan([found.low, found.high]).all()
 
     @pytest.mark.parametrize("size", [40, 400])
     def test_it_covers_the_truth_about_19_times_in_20(self, size):

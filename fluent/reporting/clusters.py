@@ -99,7 +99,7 @@ def find_design(table: pd.DataFrame) -> Design:
     require_single_facts(table)
     pooled = table["language"].nunique() > 1
     unit = ["relation", "sub_uri", "obj_uri"] if pooled else ["relation", "sub_uri"]
-    cluster = table.groupby(unit, sort=False).ngroup().to_numpy(dtype=np.int64)
+    cluster: Integers = table.groupby(unit, sort=False).ngroup().to_numpy().astype(np.int64)
     relation = pd.factorize(table["relation"])[0].astype(np.int64)
     cell: Integers = table.groupby(["language", "relation"], sort=False).ngroup().to_numpy().astype(np.int64)
     first_row_of_cell = np.unique(cell, return_index=True)[1]

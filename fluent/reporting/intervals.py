@@ -71,7 +71,9 @@ def bootstrap(design: Design, columns: Floats, *, level: float = 0.95, resamples
     generator = np.random.default_rng(seed)
     strata = [_stratum(design, columns, stratum) for stratum in np.unique(design.stratum)]
     estimate = {average: design.averages(columns, average) for average in AVERAGES}
-    variance = {average: sum(s.correction * (s.pulls[average] ** 2).sum(axis=0) for s in strata) for average in AVERAGES}
+    variance = {average: np.sum([s.correction * (s.pulls[average] ** 2).sum(axis=0) for s in strata], axis=0) for average in AVERAGES}
+    for spread_out in variance.values():  # what is left of rounding is no variance
+        spread_out[np.sqrt(spread_out) <= 1e-12 * np.abs(columns).max(axis=0)] = 0.0
     prior = PRIOR_CLUSTERS / len(design.stratum)
     distance = {average: np.empty((resamples, columns.shape[1])) for average in AVERAGES}
     for start in range(0, resamples, CHUNK):
@@ -84,6 +86,7 @@ def bootstrap(design: Design, columns: Floats, *, level: float = 0.95, resamples
     found = {}
     for average in AVERAGES:
         error = np.sqrt(variance[average])
+        distance[average][:, error == 0] = np.nan
         reach = np.quantile(distance[average], level, axis=0) * error * np.sqrt(1 + prior)
         found[average] = Interval(estimate[average], estimate[average] - reach, estimate[average] + reach, error)
     return found

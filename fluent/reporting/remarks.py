@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fluent.reporting.loading import DumpFolder
 from fluent.reporting.selection import Selection
 
-_SHORT = {
+SHORT_RULE_TEXTS = {
     "gt": "rows whose gt prompt is under a third of the others' length left out",
     "any": "rows with a prompt under a third of the others' length left out",
     "no": "no row left out for its length",
@@ -19,7 +19,7 @@ def caption(title: str, selection: Selection) -> str:
     facts = ", ".join(f"{lang} {sum(map(len, selection.of(lang)))}" for lang in selection.langs)
     return (
         f"{title}. Unweighted mean over {len(selection.relations)} relations ({' '.join(selection.relations)}); facts: {facts}; "
-        f"{_SHORT[selection.short_rule]}; protocol: {selection.protocol}."
+        f"{SHORT_RULE_TEXTS[selection.short_rule]}; protocol: {selection.protocol}."
     )
 
 

@@ -1,0 +1,166 @@
+"""``stats.py compare``: what the differences between verbalisations, models or protocols are worth.
+
+    python stats.py compare --stats stats/starter
+    python stats.py compare --stats stats/smollm2 --against stats/other_model --tables tables/models
+
+Writes ``compare_values`` and ``compare_differences`` as TSV (full precision) and Markdown, ``compare.tex`` (one
+average, the main figures), and prints the main figures. docs/comparing.md says how to read them.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+from tabulate import tabulate
+
+from fluent.console import UserError, note
+from fluent.records.atomic import write_text
+from fluent.reporting.clusters import AVERAGES, fact_ranks
+from fluent.reporting.comparing import Pair, Settings, align, compare_pairs
+from fluent.reporting.comparison_tables import latex_body, main_figures, tsv, write_markdown
+from fluent.reporting.distractors import distractor_counts
+from fluent.reporting.latex import write_table
+from fluent.reporting.loading import DumpFolder, RankTable
+from fluent.reporting.options import add_short_rule, output_folder
+from fluent.reporting.remarks import SHORT_RULE_TEXTS
+from fluent.reporting.selection import kept_rows, narrow, short_rule
+
+LEAST_RESAMPLES = 200
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of compare."""
+    parser.add_argument("--against", type=Path, metavar="FOLDER|ZIP", help="dumps of another model or protocol, compared fact by fact")
+    parser.add_argument(
+        "--baseline", default="template", metavar="NAME", help="what each verbalisation is compared with (default: template)"
+    )
+    parser.add_argument("--k", type=_cutoffs, default=(1, 3, 5), metavar="K,…", help="the k of R@k (default: 1,3,5)")
+    parser.add_argument(
+        "--average", choices=AVERAGES, default="macro", help="what is printed and set in LaTeX (default: macro; the TSV has both)"
+    )
+    parser.add_argument("--level", type=_level, default=0.95, help="of the intervals (default: 0.95)")
+    parser.add_argument("--resamples", type=_resamples, default=10_000, help="bootstrap samples and sign flips (default: 10000)")
+    parser.add_argument("--seed", type=int, default=0, help="of resamples and flips (default: 0)")
+    add_short_rule(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compare, write the files and print the main figures."""
+    settings = Settings(arguments.k, arguments.level, arguments.resamples, arguments.seed)
+    table, pairs, remarks = two_folders(arguments) if arguments.against else one_folder(arguments)
+    remarks.append(
+        f"{settings.level:.0%} intervals: symmetric studentised bootstrap, {settings.resamples} resamples of subjects within each relation "
+        f"(pooled: of facts), seed {settings.seed}; p: paired permutation test with as many flips, Holm over the languages"
+    )
+    values, differences = compare_pairs(table, pairs, settings)
+    folder = output_folder(arguments.tables)
+    name = "compare_against" if arguments.against else "compare"
+    for part, frame in (("values", values), ("differences", differences)):
+        write_text(folder / f"{name}_{part}.tsv", tsv(frame))
+        write_markdown(folder / f"{name}_{part}.md", frame, remarks)
+    title = f"What the differences are worth, {arguments.average} average"
+    written = write_table(folder, name, latex_body(differences, arguments.average), [title, *remarks])
+    note(f"wrote {folder / name}_values and _differences (.tsv, .md) beside {written.name}")
+    print(tabulate(main_figures(differences, arguments.average), headers="keys", showindex=False, disable_numparse=True))
+    print("\n".join(remarks))
+    return 0
+
+
+def one_folder(arguments: argparse.Namespace) -> tuple[pd.DataFrame, list[Pair], list[str]]:
+    """The baseline against every other verbalisation of one folder."""
+    folder = DumpFolder(arguments.stats)
+    tables = chosen_tables(folder, arguments)
+    names = list(dict.fromkeys(v for table in tables for v in table.verbalisations))
+    if arguments.baseline not in names:
+        raise UserError(f"{folder.path} has no verbalisation '{arguments.baseline}', it has {', '.join(names)}; choose with --baseline")
+    pairs = [Pair(arguments.baseline, name) for name in names if name != arguments.baseline]
+    if not pairs:
+        raise UserError(
+            f"{folder.path} has only the verbalisation {arguments.baseline}: nothing to compare it with; or give --against FOLDER"
+        )
+    return fact_ranks(tables), pairs, _remarks(folder, tables, arguments, "")
+
+
+def two_folders(arguments: argparse.Namespace) -> tuple[pd.DataFrame, list[Pair], list[str]]:
+    """Each verbalisation of ``--stats`` against the same one of ``--against``, on the facts that both have."""
+    folders = (DumpFolder(arguments.stats), DumpFolder(arguments.against))
+    tables = [chosen_tables(folder, arguments) for folder in folders]
+    shared = [v for v in dict.fromkeys(v for t in tables[0] for v in t.verbalisations) if any(v in t.verbalisations for t in tables[1])]
+    if not shared:
+        raise UserError(f"{folders[0].path} and {folders[1].path} share no verbalisation; nothing can be paired")
+    labels = _labels(folders)
+    frames = [fact_ranks(part, prefix=f"{label}:") for part, label in zip(tables, labels, strict=True)]
+    table, *only = align(frames[0], frames[1], (str(folders[0].path), str(folders[1].path)))
+    remarks = [
+        remark
+        for folder, part, label in zip(folders, tables, labels, strict=True)
+        for remark in _remarks(folder, part, arguments, f"{label}: ")
+    ]
+    remarks.append(f"{len(table)} rows in both; only in {labels[0]}: {only[0]}, only in {labels[1]}: {only[1]}")
+    protocols = [part[0].protocol for part in tables]
+    if protocols[0] != protocols[1]:
+        remarks.append(
+            f"protocols differ ({labels[0]} {protocols[0]}, {labels[1]} {protocols[1]}): the ranks are among different candidates"
+        )
+    return table, [Pair(f"{labels[0]}:{v}", f"{labels[1]}:{v}") for v in shared], remarks
+
+
+def chosen_tables(folder: DumpFolder, arguments: argparse.Namespace) -> list[RankTable]:
+    """The dumps asked for (default: all whose facts have distractors), verbalisations narrowed, short prompts left out."""
+    for lang in arguments.langs or ():
+        for relation in arguments.relations or ():
+            folder.table(lang, relation)  # a UserError that names what there is
+    for lang in set(arguments.langs or ()) - set(folder.languages()):
+        raise UserError(f"no dump of {lang} in {folder.path}: it has the languages {', '.join(folder.languages())}; choose with --langs")
+    for relation in set(arguments.relations or ()) - set(folder.relations()):
+        raise UserError(f"no dump of {relation} in {folder.path}: it has {', '.join(folder.relations())}; choose with --relations")
+    kept, lonely = [], []
+    for table in folder.tables(arguments.langs, arguments.relations):
+        if not arguments.relations and distractor_counts(table).max() == 0:
+            lonely.append(f"{table.lang} {table.relation}")
+            continue
+        wanted = [v for v in table.verbalisations if v in (arguments.verbalisations or table.verbalisations)]
+        if not wanted:
+            raise UserError(f"{table.name} has none of {', '.join(arguments.verbalisations)}, it has {', '.join(table.verbalisations)}")
+        kept.append(kept_rows(narrow(table, wanted), short_rule(arguments.style, arguments.exclude_short)))
+    if lonely:
+        note(f"left out, because no fact has a distractor there: {', '.join(lonely)}; name them with --relations to have them in")
+    return [table for table in kept if len(table)]
+
+
+def _labels(folders: tuple[DumpFolder, DumpFolder]) -> tuple[str, str]:
+    first, second = (folder.path.resolve().name.removesuffix(".zip") for folder in folders)
+    return (first, second) if first != second else ("stats", "against")
+
+
+def _remarks(folder: DumpFolder, tables: Sequence[RankTable], arguments: argparse.Namespace, label: str) -> list[str]:
+    if not tables:
+        raise UserError(f"{folder.path}: every row falls to the rule for short prompts; choose --exclude-short no")
+    rule = SHORT_RULE_TEXTS[short_rule(arguments.style, arguments.exclude_short)]
+    return [f"{label}{rule}; protocol: {tables[0].protocol}", f"{label}signature: {folder.signature(tables)}"]
+
+
+def _cutoffs(value: str) -> tuple[int, ...]:
+    parts = value.split(",")
+    if not all(part.strip().isdecimal() and int(part) > 0 for part in parts):
+        raise argparse.ArgumentTypeError(f"'{value}' is no list of whole numbers from 1; for example 1,3,5")
+    return tuple(dict.fromkeys(int(part) for part in parts))
+
+
+def _resamples(value: str) -> int:
+    if not value.isdecimal() or int(value) < LEAST_RESAMPLES:
+        raise argparse.ArgumentTypeError(f"'{value}' is too few to cut 5 % off; give a whole number from {LEAST_RESAMPLES}")
+    return int(value)
+
+
+def _level(value: str) -> float:
+    try:
+        level = float(value)
+    except ValueError:
+        level = 0.0
+    if not 0.5 <= level < 1:
+        raise argparse.ArgumentTypeError(f"'{value}' is no level; give a number from 0.5 to below 1, such as 0.95")
+    return level

@@ -1,0 +1,167 @@
+"""``stats.py compare``: what it writes, that it agrees with the tables, and what it says about bad input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import stats
+from fluent.console import UserError
+from fluent.records.dump import Dump, write_dump
+
+
+def dump(lang: str, relation: str, verbalisations: tuple[str, ...], ranks: np.ndarray, shift: int = 0) -> Dump:
+    """A paper dump of len(ranks) facts; ranks: facts × verbalisations."""
+    rows = []
+    for number, row in enumerate(ranks):
+        cells = {
+            "sub_uri": f"Q{number + shift}",
+            "obj_uri": f"Q{900 + number % 7}",
+            "obj_label": f"o{number % 7}",
+            "aliases": [f"o{number % 7}"],
+        }
+        cells |= {
+            "sub_label": f"s{number}",
+            "en_sub_label": f"s{number}",
+            "en_obj_label": f"o{number % 7}",
+            "en_template": f"s{number} is .",
+        }
+        cells |= {"template": f"s{number} is o{number % 7}.", "template_prompt": f"s{number} is "}
+        for v, rank in zip(verbalisations, row, strict=True):
+            if v != "template":
+                cells |= {
+                    f"{v}_translation": f"s{number} is o{number % 7}.",
+                    f"{v}_prompt": f"s{number} is ",
+                    f"{v}_infl_object": f"o{number % 7}",
+                }
+            cells |= {f"{v}_true_ranks": {f"o{number % 7}": int(rank)}, f"{v}_top1_correct": int(rank <= 1)}
+            cells |= {f"{v}_prompt_prob": -12.5, f"{v}_top3_correct": int(rank <= 3)}
+        rows.append(cells)
+    return Dump(lang, relation, verbalisations, "paper", pd.DataFrame(rows))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two languages × two relations, gt clearly better than template, chatgpt the same as template."""
+    generator = np.random.default_rng(5)
+    for lang in ("ru", "cs"):
+        for relation in ("P19", "P20"):
+            template = generator.integers(2, 7, size=40)
+            gt = np.maximum(1, template - generator.integers(0, 4, size=40))
+            write_dump(dump(lang, relation, ("template", "gt", "chatgpt"), np.column_stack([template, gt, template])), tmp_path / "stats")
+    return tmp_path / "stats"
+
+
+def compare(folder: Path, *more: str) -> pd.DataFrame:
+    tables = folder.parent / "tables"
+    assert stats.main(["compare", "--stats", str(folder), "--tables", str(tables), "--resamples", "400", *more]) == 0
+    name = "compare_against_differences" if "--against" in more else "compare_differences"
+    return pd.read_csv(tables / f"{name}.tsv", sep="\t")
+
+
+class TestFiles:
+    def test_all_four_kinds_and_what_they_say(self, folder: Path, capsys: pytest.CaptureFixture[str]):
+        differences = compare(folder)
+        tables = folder.parent / "tables"
+        assert {path.name for path in tables.iterdir()} == {
+            "compare.tex",
+            "compare_differences.md",
+            "compare_differences.tsv",
+            "compare_values.md",
+            "compare_values.tsv",
+        }
+        gt = differences.query("comparison == 'template → gt' and language == 'all' and average == 'macro' and metric == 'mean rank'").iloc[
+            0
+        ]
+        assert gt["high"] < 0 and gt["p_permutation"] < 0.05
+        same = differences.query("comparison == 'template → chatgpt' and metric == 'R@1' and average == 'micro'")
+        assert (same["difference"] == 0).all() and (same["p_mcnemar"] == 1).all() and same["low"].isna().all()
+        printed = capsys.readouterr().out
+        assert "signature: dumps without a run record:" in printed
+        assert "better" in printed
+        tex = (tables / "compare.tex").read_text(encoding="utf-8")
+        assert r"template $\rightarrow$ gt" in tex and "% signature:" in tex and r"\textbf{" in tex
+
+    def test_values_are_those_of_the_general_table(self, folder: Path):
+        differences = compare(folder)
+        stats.main(["general", "--stats", str(folder), "--tables", str(folder.parent / "tables"), "--style", "clean"])
+        tex = (folder.parent / "tables" / "general_table.tex").read_text(encoding="utf-8")
+        row = differences.query("comparison == 'template → gt' and language == 'cs' and average == 'macro'").set_index("metric")[
+            "second_value"
+        ]
+        assert f"{row['mean rank']:.2f}" in tex
+        assert f"{row['R@1']:.3f}" in tex
+
+    def test_the_same_seed_writes_the_same_bytes(self, folder: Path):
+        compare(folder)
+        first = (folder.parent / "tables" / "compare_differences.tsv").read_bytes()
+        compare(folder)
+        assert (folder.parent / "tables" / "compare_differences.tsv").read_bytes() == first
+
+    def test_against_pairs_facts_and_says_what_only_one_has(self, folder: Path, capsys: pytest.CaptureFixture[str]):
+        other = folder.parent / "other"
+        write_dump(dump("ru", "P19", ("template", "gt"), np.ones((30, 2), dtype=int), shift=0), other)
+        differences = compare(folder, "--against", str(other))
+        assert set(differences["comparison"]) == {"stats:template → other:template", "stats:gt → other:gt"}
+        assert set(differences["rows"]) == {30}
+        assert "30 rows in both; only in stats: 130, only in other: 0" in capsys.readouterr().out
+
+    def test_a_relation_without_distractors_is_left_out_unless_named(self, folder: Path, capsys: pytest.CaptureFixture[str]):
+        lonely = dump("ru", "P264", ("template", "gt"), np.ones((7, 2), dtype=int))
+        lonely.table["obj_label"] = lonely.table["gt_infl_object"] = "o"
+        lonely.table["aliases"] = [["o"]] * 7
+        write_dump(lonely, folder)
+        assert set(compare(folder, "--langs", "ru")["relations"]) == {2}
+        assert "left out, because no fact has a distractor there: ru P264" in capsys.readouterr().err
+        assert set(compare(folder, "--langs", "ru", "--relations", "P264")["relations"]) == {1}
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("more", "told"),
+        [
+            (["--baseline", "nllb"], "no verbalisation 'nllb', it has template, gt, chatgpt"),
+            (["--langs", "hr"], "no dump of hr"),
+            (["--relations", "P1"], "no dump of P1"),
+            (["--langs", "ru", "--relations", "P36"], "no dump of ru P36"),
+            (["--verbalisations", "template"], "only the verbalisation template"),
+            (["--verbalisations", "nllb"], "none of nllb"),
+            (["--against", "nowhere"], "nowhere"),
+        ],
+    )
+    def test_one_clear_line(self, folder: Path, more: list[str], told: str):
+        with pytest.raises(UserError, match=told) as error:
+            stats.main(["compare", "--stats", str(folder), "--tables", str(folder.parent / "tables"), *more])
+        assert "\n" not in str(error.value)
+        assert not (folder.parent / "tables").exists()
+
+    @pytest.mark.parametrize("more", [["--k", "0"], ["--k", "x"], ["--resamples", "10"], ["--level", "95"], ["--average", "mean"]])
+    def test_values_out_of_range(self, folder: Path, more: list[str], capsys: pytest.CaptureFixture[str]):
+        with pytest.raises(SystemExit) as exit_:
+            stats.main(["compare", "--stats", str(folder), *more])
+        assert exit_.value.code == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
+
+    def test_folders_without_a_common_fact(self, folder: Path):
+        other = folder.parent / "other"
+        write_dump(dump("ru", "P19", ("template", "gt"), np.ones((9, 2), dtype=int), shift=500), other)
+        with pytest.raises(UserError, match="share no fact"):
+            compare(folder, "--against", str(other))
+
+
+@pytest.mark.data
+def test_published_macro_values_and_their_order(published: Path, tmp_path: Path):
+    """Czech, the paper's fifteen relations: the values of Table 1, and gt tells itself from template."""
+    relations = "P101,P103,P108,P127,P1376,P159,P19,P20,P36,P364,P407,P449,P463,P495,P740"
+    arguments = ["--stats", str(published / "fluent_mlama" / "stats.zip"), "--tables", str(tmp_path), "--exclude-short", "gt"]
+    assert stats.main(["compare", *arguments, "--langs", "cs", "--relations", relations, "--resamples", "1000"]) == 0
+    differences = pd.read_csv(tmp_path / "compare_differences.tsv", sep="\t")
+    macro = differences[differences["average"] == "macro"].set_index(["comparison", "metric"])
+    assert macro.loc[("template → gt", "R@1"), ["first_value", "second_value"]].tolist() == pytest.approx([0.578605, 0.669505], abs=1e-6)
+    assert macro.loc[("template → chatgpt", "mean rank"), ["first_value", "second_value"]].tolist() == pytest.approx(
+        [4.166374, 3.532051], abs=1e-6
+    )
+    assert macro.loc[("template → gt", "R@1"), "low"] > 0
