@@ -114,10 +114,18 @@ def counts(books: Sequence[Phrasebook], facts: Sequence[Fact]) -> str:
     return f"{by_relation}\n\n{by_language}\n"
 
 
-_LANGUAGE_HEAD = ("language", "entities", "object form ≠ label", "multi-word objects", "words after the object", "aliases")
+_LANGUAGE_HEAD = (
+    "language",
+    "entities",
+    "object form ≠ label",
+    "multi-word objects",
+    "words after the object",
+    "subject holds object",
+    "aliases",
+)
 
 
-def _language_row(book: Phrasebook, facts: Sequence[Fact]) -> tuple[str, int, int, int, int, int]:
+def _language_row(book: Phrasebook, facts: Sequence[Fact]) -> tuple[str, int, int, int, int, int, int]:
     shipped = [fact for fact in facts if not fact.held_out]
     said = [(book.fluent(fact.relation, fact.sub_uri, fact.obj_uri), book.entry(fact.obj_uri)) for fact in shipped]
     return (
@@ -126,6 +134,7 @@ def _language_row(book: Phrasebook, facts: Sequence[Fact]) -> tuple[str, int, in
         sum(sentence.object != entry.label for sentence, entry in said),
         sum(" " in entry.label for _, entry in said),
         sum(not _ends_sentence(sentence.tail) for sentence, _ in said),
+        sum(book.entry(fact.obj_uri).label in book.entry(fact.sub_uri).label for fact in shipped),
         sum(len(entry.aliases) for entry in book.entries.values()),
     )
 
