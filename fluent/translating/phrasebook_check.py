@@ -77,11 +77,12 @@ def mistakes(book: Phrasebook, facts: Sequence[Fact]) -> Iterator[str]:
         yield from _fact_mistakes(book, facts)
 
 
-def remarks(book: Phrasebook) -> Iterator[str]:
-    """What may be right but should be meant: labels equal to the English ones."""
+def remarks(book: Phrasebook, facts: Iterable[Fact]) -> Iterator[str]:
+    """What may be right but should be meant: objects whose labels equal the English ones."""
     if book.language.code != SOURCE:
-        same = [entry.english for entry in book.entries.values() if entry.label == entry.english]
-        yield f"{len(same)} labels equal the English ones: {'; '.join(same)}"
+        objects = [book.entries[uri] for uri in dict.fromkeys(fact.obj_uri for fact in facts) if uri in book.entries]
+        same = [entry.english for entry in objects if entry.label == entry.english]
+        yield f"{len(same)} of {len(objects)} objects are written as in English: {'; '.join(same)}"
 
 
 def _pattern_mistakes(book: Phrasebook, facts: Sequence[Fact]) -> Iterator[str]:
@@ -228,7 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found += len(wrong)
         for line in wrong:
             print(f"{code}: {line}")
-        for line in remarks(book):
+        for line in remarks(book, facts):
             print(f"{code}: remark: {line}")
         print(f"{code}: {len(book.entries)} entities, {len(facts)} facts, {len(wrong)} mistakes")
     return 1 if found else 0
