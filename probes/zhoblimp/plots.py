@@ -1,0 +1,116 @@
+"""Plots of accuracy, each as PDF and PNG, in colours that colour-blind readers can tell apart (Okabe and Ito 2008)."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fluent.linking import Linking
+from fluent.records.atomic import write_bytes
+from probes.zhoblimp.measures import LENGTHS, Result, by_length, by_paradigm, by_phenomenon
+
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#F0E442")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+CHANCE = 0.5
+
+
+def write_plots(
+    folder: Path, results: Sequence[Result], functions: Sequence[Linking], sweep: pd.DataFrame, human: Mapping[str, float]
+) -> None:
+    """All plots that the results allow; ``functions``: one of each kind, the first being the headline's."""
+    folder.mkdir(parents=True, exist_ok=True)
+    headline = next((one for one in functions if one.kind == "slln"), functions[0])
+    save(folder / "phenomena", phenomena(results, headline))
+    save(folder / "alpha", alpha_curve(sweep))
+    save(folder / "length", length_bias(results[0], functions))
+    if human:
+        save(folder / "human", against_people(results, headline, human))
+
+
+def save(stem: Path, figure: Figure) -> None:
+    """PDF and PNG beside each other; neither holds the time of making, so the same results give the same bytes."""
+    for ending, metadata in ((".pdf", {"CreationDate": None, "ModDate": None}), (".png", {"Software": None})):
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=ending[1:], dpi=150, metadata=metadata, bbox_inches="tight")
+        write_bytes(stem.with_name(stem.name + ending), buffer.getvalue())
+
+
+def phenomena(results: Sequence[Result], function: Linking) -> Figure:
+    """Accuracy by phenomenon, a row each, a marker a model."""
+    tables = {result.label: by_phenomenon(result, [function])[function.name] for result in results}
+    names = sorted({name for table in tables.values() for name in table.index}, reverse=True)
+    figure, axes = _canvas((7, 1.2 + 0.3 * len(names)))
+    for (label, table), colour, marker in zip(tables.items(), cycle(COLOURS), cycle(MARKERS), strict=False):
+        rows = [name for name in names if name in table.index]
+        axes.plot(table[rows], [names.index(name) for name in rows], marker, color=colour, label=label, alpha=0.9)
+    axes.set_yticks(range(len(names)), [name or "(none)" for name in names])
+    axes.set_xlim(-0.02, 1.02)
+    axes.axvline(CHANCE, color="0.6", linewidth=1, linestyle="--")
+    axes.set_xlabel(f"accuracy ({function.name}); dashed: chance")
+    return _finish(figure, axes)
+
+
+def alpha_curve(sweep: pd.DataFrame) -> Figure:
+    """Accuracy of L / n^alpha over alpha: one model also by length class, several models over all pairs."""
+    figure, axes = _canvas((6.2, 4))
+    models = list(dict.fromkeys(sweep["model"]))
+    columns = ("all", *LENGTHS) if len(models) == 1 else ("all",)
+    curves = [(model, column) for model in models for column in columns]
+    for (model, column), colour, marker in zip(curves, cycle(COLOURS), cycle(MARKERS), strict=False):
+        rows = sweep[sweep["model"] == model]
+        if rows[column].notna().any():
+            axes.plot(rows["alpha"], rows[column], marker=marker, markersize=4, color=colour, label=column if len(models) == 1 else model)
+    axes.set_xlabel(r"$\alpha$ in $L\,/\,n^{\alpha}$ (0: LP, 1: MeanLP)")
+    axes.set_ylabel("accuracy" + (f", {models[0]}" if len(models) == 1 else ""))
+    axes.set_ylim(-0.02, 1.02)
+    return _finish(figure, axes)
+
+
+def length_bias(result: Result, functions: Sequence[Linking]) -> Figure:
+    """Accuracy by length class under each function: a level profile means no length bias."""
+    table = by_length(result, functions)
+    figure, axes = _canvas((max(6.2, 0.8 * len(functions)), 4))
+    width = 0.8 / len(LENGTHS)
+    for number, (length, colour, hatch) in enumerate(zip(LENGTHS, COLOURS, ("", "//", ".."), strict=False)):
+        places = [index + (number - 1) * width for index in range(len(functions))]
+        heights = table.loc[length, [one.name for one in functions]].to_numpy(dtype=float)
+        label = f"{length} ({int((result.frame['length'] == length).sum())})"
+        axes.bar(places, heights, width, color=colour, hatch=hatch, edgecolor="white", label=label)
+    axes.set_xticks(range(len(functions)), [one.name for one in functions], rotation=30, ha="right")
+    axes.axhline(CHANCE, color="0.6", linewidth=1, linestyle="--")
+    axes.set_ylim(0, 1.02)
+    axes.set_ylabel(f"accuracy, {result.label}")
+    return _finish(figure, axes)
+
+
+def against_people(results: Sequence[Result], function: Linking, human: Mapping[str, float]) -> Figure:
+    """A point a paradigm: people's accuracy across, the model's up."""
+    figure, axes = _canvas((5, 5))
+    for result, colour, marker in zip(results, cycle(COLOURS), cycle(MARKERS), strict=False):
+        table = by_paradigm(result, [function])[function.name]
+        joined = [uid for uid in table.index if uid in human]
+        axes.plot([human[uid] for uid in joined], table[joined], marker, markersize=4, alpha=0.7, color=colour, label=result.label)
+    axes.set_xlabel("human accuracy")
+    axes.set_ylabel(f"model accuracy ({function.name})")
+    axes.set_ylim(-0.02, 1.02)
+    return _finish(figure, axes)
+
+
+def _canvas(size: tuple[float, float]) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=size)
+    return figure, figure.add_subplot()
+
+
+def _finish(figure: Figure, axes: Axes) -> Figure:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color="0.92", linewidth=0.8)
+    axes.set_axisbelow(True)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
+    return figure
