@@ -23,7 +23,7 @@ from fluent.locating.result import Row
 from fluent.records.benchmark import TEMPLATE, Benchmark, is_usable, make_benchmark, name_columns, split_aliases, write_benchmark
 from fluent.records.few_shot import FewShot
 from fluent.records.leakage import find_leakage
-from fluent.translating.arguments import check_names, make_parser, report, split_url
+from fluent.translating.arguments import check_choices, check_names, make_parser, report, split_url
 from fluent.translating.backend import OK, Item, Translator
 from fluent.translating.checks import Checked, check
 from fluent.translating.cleaning import simplify
@@ -220,6 +220,7 @@ class DataModifier:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line. All that can be wrong without asking a service is said before the first request."""
     chosen = make_parser().parse_args(arguments)
+    check_choices(chosen)
     urls = dict(split_url(word) for word in chosen.base_url)
     few_shots: dict[tuple[str, str], FewShot] = {}
     options = Options(urls, lambda *key: few_shots.get(key), chosen.seed, chosen.published_role, chosen.workers, chosen.per_second)
@@ -230,7 +231,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for modifier in modifiers:
         for _, translator in translators:
             translator.check(SOURCE, modifier.lang, modifier.relation)
-    chosen.out.mkdir(parents=True, exist_ok=True)
     wikidata = Wikidata(chosen.store, api=urls.get("wikidata", API), refresh=chosen.refresh)
     with Store(chosen.store) as store, closing(wikidata):
         for modifier in modifiers:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,6 +53,34 @@ def split_url(word: str) -> tuple[str, str]:
     if not separator or not url.startswith(("http://", "https://")) or name not in {*BACKENDS, "wikidata"}:
         raise UserError(f"--base-url '{word}': give NAME=URL, for example openai=http://127.0.0.1:8000/v1")
     return name, url
+
+
+def check_choices(chosen: Namespace) -> None:
+    """Refuse values that no run could use, and make sure of the output folder, before anything else happens."""
+    if not chosen.languages:
+        raise UserError("-l names no language: give mLAMA codes, for example -l ru,cs")
+    if chosen.relations == []:
+        raise UserError("-r names no relation: give some, for example -r P19,P36, or leave it out for all")
+    for option, least in (("shots", 0), ("show", 0), ("workers", 1)):
+        if getattr(chosen, option) < least:
+            raise UserError(f"--{option} {getattr(chosen, option)}: at least {least}")
+    if chosen.per_second is not None and not chosen.per_second > 0:
+        raise UserError(f"--per-second {chosen.per_second}: more than 0")
+    if not re.fullmatch(r"(\w[\w.-]*)?", chosen.spec):
+        raise UserError(f"--spec '{chosen.spec}' cannot stand in a file name: take letters, digits, dots, hyphens and underscores")
+    for folder in (chosen.out, *([chosen.gender.parent] if chosen.gender else [])):
+        _make_folder(folder)
+
+
+def _make_folder(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file: give a folder for the output")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make the folder {folder} ({error.strerror}): choose another") from error
+    if not os.access(folder, os.W_OK):
+        raise UserError(f"the folder {folder} cannot be written to: choose another")
 
 
 def check_names(names: Sequence[str], words: Sequence[str]) -> None:

@@ -52,7 +52,7 @@ _MACRO: dict[str, tuple[str, ...]] = {
 
 
 def service_code(service: str, table: Mapping[str, str], code: str) -> str:
-    """The spelling of language ``code`` in a service's table of names and codes (either may be the key).
+    """The spelling of language ``code`` in a service's table of names and codes (either may be the key): the table's value.
 
     Raises UserError with the codes that would do, if the service does not know the language.
     """
@@ -64,7 +64,7 @@ def service_code(service: str, table: Mapping[str, str], code: str) -> str:
 
 
 def _spelling(table: Mapping[str, str], code: str) -> str | None:
-    spellings = {text.casefold(): text for text in [*table.keys(), *table.values()]}
+    spellings = {text.casefold(): spelt for text, spelt in [*table.items(), *((spelt, spelt) for spelt in table.values())]}
     wanted = list(_SPELLINGS.get(code.casefold(), (code,)))
     if is_known(code):
         wanted.append(language(code).name)

@@ -94,9 +94,10 @@ def read_workbook(path: Path) -> list[str]:
         rows = [[*row, None, None][:2] for row in sheet.iter_rows(min_row=2, values_only=True)]
     finally:
         book.close()
-    while rows and all(cell is None or not str(cell).strip() for cell in rows[-1]):
-        rows.pop()
-    return ["" if sentence is None else str(sentence) for _, sentence in rows]
+    sentences = ["" if sentence is None else str(sentence) for _, sentence in rows]
+    while sentences and not sentences[-1].strip():
+        sentences.pop()
+    return sentences
 
 
 def write_workbook(path: Path, sentences: Sequence[str]) -> None:

@@ -12,21 +12,31 @@ from fluent.console import UserError
 from fluent.translating.backend import OK, Answer, Item, text_hash
 from fluent.translating.codes import opus_token, seq2seq_language
 
-MAX_NEW_TOKENS = 128
-
 
 class Seq2SeqTranslator:
-    """model: a Hugging Face id or a folder; device: "auto", "cpu", "cuda" …; beams: 1 is greedy."""
+    """model: a Hugging Face id or a folder; device: "auto", "cpu", "cuda" …; beams: 1 is greedy.
+
+    max_new_tokens: a translation that has not ended by then gets the status ``cut``.
+    """
 
     name = "seq2seq"
     costly = True
 
-    def __init__(self, model: str, *, revision: str | None = None, device: str = "auto", batch_size: int = 16, beams: int = 4) -> None:
+    def __init__(
+        self,
+        model: str,
+        *,
+        revision: str | None = None,
+        device: str = "auto",
+        batch_size: int = 16,
+        beams: int = 4,
+        max_new_tokens: int = 128,
+    ) -> None:
         if not model:
             raise UserError("seq2seq needs a model: seq2seq:facebook/nllb-200-distilled-600M, seq2seq:Helsinki-NLP/opus-mt-en-ru …")
         self.model = f"{model}@{revision}" if revision else model
         self._path, self._revision, self._device = model, revision, device
-        self._batch_size, self._beams = batch_size, beams
+        self._batch_size, self._beams, self._max_new_tokens = batch_size, beams, max_new_tokens
         self._loaded: tuple[Any, Any] | None = None
 
     def check(self, source: str, target: str, relation: str) -> None:
@@ -34,7 +44,7 @@ class Seq2SeqTranslator:
         _prefix_and_target(tokenizer, model, source, target)
 
     def prompt_hash(self, source: str, target: str, relation: str) -> str:
-        return text_hash(f"beams {self._beams}", f"at most {MAX_NEW_TOKENS} tokens")
+        return text_hash(f"beams {self._beams}", f"at most {self._max_new_tokens} tokens")
 
     def query(self, item: Item) -> str:
         return item.sentence
@@ -53,13 +63,17 @@ class Seq2SeqTranslator:
 
     def _generate(self, tokenizer: Any, model: Any, sentences: list[str], options: dict[str, int]) -> list[Answer]:
         inputs = tokenizer(sentences, return_tensors="pt", padding=True, truncation=True).to(model.device)
-        tokens = model.generate(**inputs, num_beams=self._beams, do_sample=False, max_new_tokens=MAX_NEW_TOKENS, **options)
+        tokens = model.generate(**inputs, num_beams=self._beams, do_sample=False, max_new_tokens=self._max_new_tokens, **options)
         ends = {model.generation_config.eos_token_id, tokenizer.eos_token_id}
         texts = tokenizer.batch_decode(tokens, skip_special_tokens=True)
-        return [
-            Answer(text, OK if ends & set(row.tolist()[1:]) else "cut")  # the first token starts the decoder and may be the end mark
-            for text, row in zip(texts, tokens, strict=True)
-        ]
+        return [Answer(text, OK if self._has_ended(row.tolist(), ends) else "cut") for text, row in zip(texts, tokens, strict=True)]
+
+    def _has_ended(self, row: list[int], ends: set[int]) -> bool:
+        """Whether the model itself ended the sentence: many are made to write an end mark at the limit, which says nothing.
+
+        row: the decoder's start token (it may be the end mark too), then what was generated, padded.
+        """
+        return bool(ends & set(row[1 : self._max_new_tokens]))
 
     def _load(self) -> tuple[Any, Any]:
         if self._loaded is None:

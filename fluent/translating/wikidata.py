@@ -92,7 +92,7 @@ class Wikidata:
         """uri -> English label of its sex or gender (P21), for the entities that have one."""
         missing = self._missing(uris, "SELECT uri FROM genders")
         for uri, entity in self._entities(missing, "claims", ""):
-            self._keep("INSERT OR REPLACE INTO genders VALUES (?,?)", uri, _best_value(entity.get("claims", {}).get(SEX_OR_GENDER, [])))
+            self._keep("INSERT OR REPLACE INTO genders VALUES (?,?)", uri, _best_value(_mapping(entity.get("claims")).get(SEX_OR_GENDER)))
         with plain_errors(self._store):
             kept = dict(self._connection.execute("SELECT uri, gender FROM genders WHERE gender != ''").fetchall())
         values = {uri: kept[uri] for uri in uris if uri in kept}

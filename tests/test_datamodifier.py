@@ -1,0 +1,466 @@
+"""Facts become benchmark files: the class step by step, the command, a kill in the middle, bad input, the published round trip."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from datamodifier import DataModifier, main
+from fluent.console import UserError
+from fluent.records.benchmark import find_benchmarks, is_usable, read_benchmark
+from fluent.records.few_shot import read_few_shot
+from fluent.records.source import open_source
+from fluent.records.table import read_table
+from fluent.translating.file import FileTranslator
+from fluent.translating.wikidata import Names
+from tests.translating_world import PEOPLE, Service, fact_line, google_page, openai_json, translate, write_mlama
+
+FACTS = len(PEOPLE)
+
+
+@pytest.fixture
+def mlama(tmp_path: Path) -> Path:
+    return write_mlama(tmp_path / "mlama")
+
+
+@pytest.fixture
+def translations(tmp_path: Path) -> Path:
+    """A translation of every fact but the last two: one is blank, one is missing."""
+    sentences = [
+        f"{who} was born in {city} ."
+        for who, city in zip(PEOPLE, ["Paris", "Berlin", "Rome", "London", "Moscow", "Prague"] * 2, strict=True)
+    ]
+    lines = [f"{sentence}\t{translate(sentence)}" for sentence in sentences[:-2]] + [f"{sentences[-2]}\t \u200b"]
+    path = tmp_path / "translations.tsv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def run(*words: object) -> None:
+    main([str(word) for word in words])
+
+
+def read(path: Path) -> pd.DataFrame:
+    return read_table(path.read_bytes(), str(path))
+
+
+# the class
+
+
+def test_facts_of_both_languages_in_the_order_of_mlama(mlama: Path) -> None:
+    table = DataModifier(mlama, "ru", "P19").table
+    assert table["en_sub_label"].tolist() == list(PEOPLE)
+    first = table.iloc[0].to_dict()
+    assert (first["sub_uri"], first["obj_uri"], first["sub_label"], first["obj_label"]) == ("Q100001", "Q90", "Ада Эш", "Париж")
+    assert (first["en_template"], first["template"]) == ("Ada Ash was born in Paris .", "Ада Эш родился в Париж.")
+    assert (first["template_prompt"], first["template_tail"], first["template_status"]) == ("Ада Эш родился в ", ".", "ok")
+
+
+def test_step_by_step_to_a_saved_file(mlama: Path, translations: Path, tmp_path: Path) -> None:
+    modifier = DataModifier(mlama, "ru", "P19")
+    counts = modifier.add_translations("mine", FileTranslator(translations))
+    assert dict(counts) == {"ok": 10, "empty": 1, "cleaned": 1, "leading-blank": 1, "missing": 1}
+    split = modifier.add_prompt_obj_split()["mine"]
+    assert split["ok"] == 10
+    path = modifier.save(tmp_path / "out", "trial")
+    assert path.name == "ru_P19_trial.tsv"
+    benchmark = read_benchmark(open_source(tmp_path / "out"), "ru", "P19")
+    assert benchmark.verbalisations == ("template", "mine")
+    cells = benchmark.table.iloc[3]
+    assert cells["mine_translation"] == "Ди Догвуд появился на свет в Лондоне."
+    assert (cells["mine_prompt"], cells["mine_infl_object"], cells["mine_tail"]) == ("Ди Догвуд появился на свет в ", "Лондоне", ".")
+    assert is_usable(cells["mine_status"])
+    last = benchmark.table.iloc[-1]
+    assert (last["mine_prompt"], last["mine_infl_object"], last["mine_status"]) == ("ERROR", "ERROR", "missing")
+    usable = benchmark.table[benchmark.table["mine_infl_object"] != "ERROR"]
+    assert (usable["mine_prompt"] + usable["mine_infl_object"] + usable["mine_tail"]).tolist() == usable["mine_translation"].tolist()
+
+
+def test_any_number_of_verbalisations(mlama: Path, translations: Path) -> None:
+    modifier = DataModifier(mlama, "ru", "P19")
+    for name in ("one", "two", "three"):
+        modifier.add_translations(name, FileTranslator(translations))
+    modifier.add_prompt_obj_split()
+    assert modifier.benchmark("x").verbalisations == ("template", "one", "two", "three")
+    with pytest.raises(UserError, match="'template' cannot name a verbalisation"):
+        modifier.add_translations("template", FileTranslator(translations))
+
+
+def test_a_sentence_mended_by_hand_is_used(mlama: Path, translations: Path) -> None:
+    modifier = DataModifier(mlama, "ru", "P19")
+    modifier.add_translations("mine", FileTranslator(translations))
+    modifier.mend("mine", 11, "Лу Ларч появилась на свет в Праге.")
+    modifier.add_prompt_obj_split()
+    row = modifier.table.iloc[11]
+    assert (row["mine_infl_object"], row["mine_status"].split(";")[:2]) == ("Праге", ["ok", "by-hand"])
+
+
+def test_template_words_behind_the_object_are_kept_as_tail(tmp_path: Path) -> None:
+    folder = write_mlama(tmp_path / "m")
+    (folder / "ru" / "templates.jsonl").write_text(
+        json.dumps({"relation": "P19", "template": "В [Y] родился [X]."}, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+    row = DataModifier(folder, "ru", "P19").table.iloc[0]
+    assert (row["template"], row["template_prompt"], row["template_tail"]) == ("В Париж родился Ада Эш.", "В ", " родился Ада Эш.")
+    assert row["template_status"] == "ok;not-final"
+
+
+def test_chinese_labels_and_aliases_are_simplified(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    for lang, template, labels in (
+        ("en", "[X] was born in [Y] .", ("Wu Meng", "Hohhot")),
+        ("zh", "[X]出生于[Y]。", ("吳猛烈", "呼和浩特市區")),
+    ):
+        (folder / lang).mkdir(parents=True)
+        (folder / lang / "templates.jsonl").write_text(json.dumps({"relation": "P19", "template": template}) + "\n", encoding="utf-8")
+        (folder / lang / "P19.jsonl").write_text(fact_line(1, "Q1", labels[0], "Q2", labels[1]) + "\n", encoding="utf-8")
+    modifier = DataModifier(folder, "zh", "P19")
+    modifier.add_aliases(Source({"Q2": Names("呼和浩特", ("臺灣",))}))
+    row = modifier.table.iloc[0]
+    assert (row["sub_label"], row["obj_label"], row["template"]) == ("吴猛烈", "呼和浩特市区", "吴猛烈出生于呼和浩特市区。")
+    assert (row["template_prompt"], row["aliases"], row["en_wikidata_label"]) == ("吴猛烈出生于", "呼和浩特|||台湾", "")
+
+
+class Source:
+    """Names from a dictionary."""
+
+    def __init__(self, own: dict[str, Names], english: dict[str, Names] | None = None) -> None:
+        self._own, self._english = own, english or {}
+
+    def names(self, uris: list[str], language: str) -> dict[str, Names]:
+        return self._english if language == "en" else self._own
+
+
+def test_aliases_keep_the_english_label_apart(mlama: Path) -> None:
+    modifier = DataModifier(mlama, "ru", "P19")
+    own = {"Q90": Names("Париж", ("Лютеция", "a|||b", "")), "Q64": Names("Берлин")}
+    assert modifier.add_aliases(Source(own, {"Q90": Names("Paris")})) == 4
+    assert modifier.table["aliases"].tolist()[:3] == ["Париж|||Лютеция|||a b", "Берлин", ""]
+    assert modifier.table["en_wikidata_label"].tolist()[:2] == ["Paris", ""]
+
+
+def test_few_shots_are_drawn_with_a_seed_and_held_out(mlama: Path, translations: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "prompts"
+
+    def draw(place: Path, seed: int) -> DataModifier:
+        modifier = DataModifier(mlama, "ru", "P19")
+        modifier.add_translations("mine", FileTranslator(translations))
+        modifier.add_few_shot_prompt(place, seed=seed)
+        modifier.add_prompt_obj_split()
+        return modifier
+
+    modifier = draw(folder, 0)
+    few_shot = read_few_shot(open_source(folder), "ru", "P19")
+    assert len(few_shot.shots) == FACTS // 4
+    assert few_shot == modifier.few_shot == draw(tmp_path / "again", 0).few_shot
+    assert few_shot != draw(tmp_path / "other", 1).few_shot
+    saved = modifier.benchmark("x").table
+    assert len(saved) == FACTS - len(few_shot.shots)
+    assert not set(saved["en_template"]) & {shot.source for shot in few_shot.shots}
+    assert all(shot.translation == translate(shot.source) for shot in few_shot.shots)
+    mended = (folder / "ru_P19.txt").read_text(encoding="utf-8").replace("появился", "появилась")
+    (folder / "ru_P19.txt").write_text(mended, encoding="utf-8")
+    assert all("появилась" in shot.translation for shot in draw(folder, 5).few_shot.shots)  # type: ignore[union-attr]
+    assert (folder / "ru_P19.txt").read_text(encoding="utf-8") == mended
+
+
+@pytest.mark.parametrize(
+    ("lang", "relation", "message"),
+    [
+        ("xx", "P19", "unknown language 'xx'"),
+        ("en", "P19", "'en' is the language that facts are translated from"),
+        ("cs", "P19", "no language cs; there are en, ru"),
+        ("ru", "P99", "no template for relation P99"),
+    ],
+)
+def test_what_is_not_there_is_said_when_the_class_is_made(mlama: Path, lang: str, relation: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        DataModifier(mlama, lang, relation)
+
+
+def test_steps_out_of_order_are_told(mlama: Path, translations: Path, tmp_path: Path) -> None:
+    modifier = DataModifier(mlama, "ru", "P19")
+    with pytest.raises(UserError, match="no few-shot text .*ru_P19.txt, and no translations yet"):
+        modifier.add_few_shot_prompt(tmp_path)
+    modifier.add_translations("mine", FileTranslator(translations))
+    with pytest.raises(UserError, match="not cut yet: call add_prompt_obj_split"):
+        modifier.save(tmp_path)
+
+
+# the command
+
+
+def test_the_command_writes_shows_and_counts(mlama: Path, translations: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("-l", "ru", "-r", "P19", "--mlama", mlama, "--translator", f"file:{translations}", "--out", tmp_path / "out", "--spec", "nogpt",
+        "--aliases", "none", "--store", tmp_path / "s.sqlite", "--show", 2)  # fmt: skip
+    shown = capsys.readouterr()
+    assert "   0 file       Ада Эш появился на свет в ⟦Париже⟧." in shown.out
+    assert len(shown.out.splitlines()) == 2
+    assert "ru_P19_nogpt.tsv: file: 10 of 12 sentences can be used (" in shown.err
+    assert "missing 1" in shown.err
+    assert len(read(tmp_path / "out" / "ru_P19_nogpt.tsv")) == FACTS
+
+
+def test_two_translators_and_the_same_file_each_time(mlama: Path, translations: Path, tmp_path: Path) -> None:
+    files = []
+    for out in ("a", "b"):
+        run("-l", "ru", "--mlama", mlama, "--translator", f"file:{translations}", "--translator", f"twin=file:{translations}",
+            "--out", tmp_path / out, "--aliases", "none", "--store", tmp_path / f"{out}.sqlite")  # fmt: skip
+        files.append((tmp_path / out / "ru_P19.tsv").read_bytes())
+    assert files[0] == files[1]
+
+
+@pytest.fixture
+def server() -> Iterator[HTTPServer]:
+    with HTTPServer(threaded=True) as server:
+        yield server
+
+
+def good_page(request: Request, _: int = 0) -> Response:
+    return google_page(translate(request.args["q"]))
+
+
+def wikidata_answer(request: Request, _: int) -> Response:
+    entities = {
+        uri: {"id": uri, "labels": {"en": {"language": "en", "value": uri}}, "aliases": {"ru": [{"language": "ru", "value": f"имя {uri}"}]},
+              "claims": {"P21": [{"mainsnak": {"datavalue": {"value": {"id": "Q6581072"}}}}]}}
+        for uri in request.args["ids"].split("|")
+    }  # fmt: skip
+    return Response(json.dumps({"entities": entities}), content_type="application/json")
+
+
+def command(tmp_path: Path, mlama: Path, google: Service, wikidata: Service, name: str) -> list[str]:
+    return [
+        "-l", "ru", "-r", "P19", "--mlama", str(mlama), "--translator", "google", "--out", str(tmp_path / name), "--spec", "nogpt",
+        "--store", str(tmp_path / f"{name}.sqlite"), "--base-url", f"google={google.url}", "--base-url", f"wikidata={wikidata.url}",
+        "--per-second", "1000", "--gender", str(tmp_path / name / "gender.tsv"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("killed_after", [1, 5, 11])
+def test_killed_in_the_middle_the_same_command_ends_with_the_same_files(
+    server: HTTPServer, mlama: Path, tmp_path: Path, root: Path, killed_after: int
+) -> None:
+    """kill -9 while a request is under way; the next run asks for the missing sentences only."""
+    reached, never = threading.Event(), threading.Event()
+
+    def hang_when_reached(request: Request, number: int) -> Response:
+        if number > killed_after and not reached.is_set():
+            reached.set()
+            never.wait(20)
+        return good_page(request)
+
+    wikidata = Service(server, "/wikidata", wikidata_answer)
+    google = Service(server, "/m", hang_when_reached)
+    words = command(tmp_path, mlama, google, wikidata, "killed")
+    process = subprocess.Popen([sys.executable, "datamodifier.py", *words], cwd=root, stderr=subprocess.DEVNULL)
+    assert reached.wait(60)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    never.set()
+    assert not (tmp_path / "killed" / "ru_P19_nogpt.tsv").exists()
+    asked_before = len(google.requests)
+    main(words)
+    assert len(google.requests) - asked_before == FACTS - killed_after
+    main(command(tmp_path, mlama, Service(server, "/calm", good_page), wikidata, "calm"))
+    for name in ("ru_P19_nogpt.tsv", "gender.tsv"):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "calm" / name).read_bytes()
+    table = read(tmp_path / "calm" / "ru_P19_nogpt.tsv")
+    assert table["gt_infl_object"].tolist()[:2] == ["Париже", "Берлине"]
+    assert table["aliases"].tolist()[0] == "имя Q90"
+
+
+def test_quota_in_the_middle_keeps_what_was_finished(
+    server: HTTPServer, mlama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    broken = {"now": True}
+
+    def answer(request: Request, number: int) -> Response:
+        if broken["now"] and number > 3:
+            return Response('{"error": {"code": "insufficient_quota", "message": "x"}}', status=429, content_type="application/json")
+        query = json.loads(request.get_data())["messages"][-1]["content"]
+        return openai_json(translate(query.split("\n")[0].removeprefix("Source sentence: ")))
+
+    service = Service(server, "/v1/chat/completions", answer)
+    words = ["-l", "ru", "-r", "P19", "--mlama", str(mlama), "--translator", "openai", "--aliases", "none", "--workers", "1",
+             "--base-url", f"openai={server.url_for('/v1')}", "--per-second", "1000"]  # fmt: skip
+    with pytest.raises(UserError, match="the quota is used up"):
+        main([*words, "--out", str(tmp_path / "a"), "--store", str(tmp_path / "a.sqlite")])
+    broken["now"] = False
+    before = len(service.requests)
+    main([*words, "--out", str(tmp_path / "a"), "--store", str(tmp_path / "a.sqlite")])
+    assert len(service.requests) - before == FACTS - 3
+    main([*words, "--out", str(tmp_path / "b"), "--store", str(tmp_path / "b.sqlite")])
+    assert (tmp_path / "a" / "ru_P19.tsv").read_bytes() == (tmp_path / "b" / "ru_P19.tsv").read_bytes()
+
+
+def test_openai_learns_from_examples_drawn_from_the_first_translator(
+    server: HTTPServer, mlama: Path, translations: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    service = Service(
+        server,
+        "/v1/chat/completions",
+        lambda request, number: openai_json(
+            translate(json.loads(request.get_data())["messages"][-1]["content"].split("\n")[0].removeprefix("Source sentence: "))
+        ),
+    )
+    words = ["-l", "ru", "--mlama", mlama, "--translator", f"gt=file:{translations}", "--translator", "openai", "--aliases", "none"]
+    places = ["--few-shot", tmp_path / "prompts", "--out", tmp_path / "out", "--store", tmp_path / "s.sqlite"]
+    run(*words, *places, "--base-url", f"openai={server.url_for('/v1')}")
+    shots = read_few_shot(open_source(tmp_path / "prompts"), "ru", "P19").shots
+    assert len(shots) == 3
+    assert all(shot.translation in json.loads(body)["messages"][0]["content"] for shot in shots for body in service.bodies)
+    saved = read(tmp_path / "out" / "ru_P19.tsv")
+    assert len(saved) == FACTS - 3
+    assert {"gt_infl_object", "chatgpt_infl_object"} <= set(saved.columns)
+
+
+def test_a_wikidata_out_of_reach_stops_no_sentence(
+    mlama: Path, translations: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], server: HTTPServer
+) -> None:
+    url = Service(server, "/w", lambda request, number: Response("no", status=403)).url
+    run("-l", "ru", "--mlama", mlama, "--translator", f"file:{translations}", "--out", tmp_path, "--store", tmp_path / "s.sqlite",
+        "--base-url", f"wikidata={url}")  # fmt: skip
+    assert "ru P19: no aliases: Wikidata refuses this client" in capsys.readouterr().err
+    assert set(read(tmp_path / "ru_P19.tsv")["aliases"]) == {""}
+
+
+# bad input: one line, status 2, nothing written
+
+
+def _good(tmp_path: Path, mlama: Path, translations: Path) -> dict[str, str]:
+    return {
+        "-l": "ru", "-r": "P19", "--mlama": str(mlama), "--translator": f"file:{translations}", "--out": str(tmp_path / "out"),
+        "--aliases": "none", "--store": str(tmp_path / "s.sqlite"),
+    }  # fmt: skip
+
+
+BAD: dict[str, tuple[Callable[[Path], dict[str, str]], str]] = {
+    "unknown language": (lambda tmp: {"-l": "xx"}, "unknown language 'xx': choose from"),
+    "language not there": (lambda tmp: {"-l": "ru,cs"}, "no language cs; there are en, ru"),
+    "english": (lambda tmp: {"-l": "en"}, "'en' is the language that facts are translated from"),
+    "no language": (lambda tmp: {"-l": ","}, "-l names no language"),
+    "unknown relation": (lambda tmp: {"-r": "P19,P99"}, "P99"),
+    "unknown translator": (lambda tmp: {"--translator": "babelfish"}, "unknown translator 'babelfish': choose from"),
+    "missing key": (lambda tmp: {"--translator": "deepl"}, "deepl needs a key: set the environment variable DEEPL_API_KEY"),
+    "missing openai key": (lambda tmp: {"--translator": "openai"}, "openai needs a key: set OPENAI_API_KEY"),
+    "missing mlama": (lambda tmp: {"--mlama": str(tmp / "nowhere")}, "nowhere"),
+    "malformed file": (lambda tmp: {"--translator": f"file:{_write(tmp / 'bad.tsv', 'a')}"}, "bad.tsv, row 1: 1 columns"),
+    "out is a file": (lambda tmp: {"--out": str(_write(tmp / "taken", "x"))}, "taken is a file"),
+    "store is no database": (lambda tmp: {"--store": str(_write(tmp / "bad.sqlite", "no database " * 99))}, "bad.sqlite is damaged"),
+    "bad spec": (lambda tmp: {"--spec": "a/b"}, "a/b"),
+    "bad url": (lambda tmp: {"--base-url": "google"}, "--base-url 'google': give NAME=URL"),
+    "no phrasebook": (lambda tmp: {"--translator": f"phrasebook:{tmp}"}, "ru.tsv"),
+    "workbooks differ": (lambda tmp: {"--translator": f"document:{_workbooks(tmp / 'gt')}"}, "has 1 rows and"),
+    "bad number": (lambda tmp: {"--shots": "-1"}, "--shots"),
+    "bad pace": (lambda tmp: {"--per-second": "0"}, "--per-second"),
+}
+
+
+def _write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _workbooks(folder: Path) -> Path:
+    from fluent.translating.document import write_workbook
+
+    write_workbook(folder / "src" / "ru_P19.xlsx", ["One ."])
+    write_workbook(folder / "tgt" / "ru_P19.xlsx", ["One .", "Two ."])
+    return folder
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_line(
+    case: str, tmp_path: Path, mlama: Path, translations: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from fluent.console import run_main
+
+    for variable in ("DEEPL_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+    before = signal.getsignal(signal.SIGTERM)
+    changes, message = BAD[case]
+    words = _good(tmp_path, mlama, translations) | changes(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        run_main(main, [part for pair in words.items() for part in pair])
+    signal.signal(signal.SIGTERM, before)
+    assert ended.value.code == 2
+    told = capsys.readouterr().err.strip().splitlines()
+    assert len(told) == 1
+    assert message in told[0]
+    assert not list((tmp_path / "out").glob("*")) if (tmp_path / "out").is_dir() else True
+
+
+def test_an_out_folder_that_cannot_be_written_is_one_line(tmp_path: Path, mlama: Path, translations: Path, root: Path) -> None:
+    """Through /proc, where not even root can make a folder."""
+    words = _good(tmp_path, mlama, translations) | {"--out": "/proc/nowhere"}
+    done = subprocess.run(
+        [sys.executable, "datamodifier.py", *(part for pair in words.items() for part in pair)], cwd=root, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "/proc/nowhere" in done.stderr
+
+
+# the published round trip
+
+
+ROUND_TRIP_EXCEPTIONS = {("ru", "P19"), ("ru", "P36"), ("ru", "P103")}
+"""Where the workbooks and the published files differ, or there are no workbooks."""
+
+
+@pytest.fixture(scope="module")
+def gt_doc(tmp_path_factory: pytest.TempPathFactory, published: Path) -> Path:
+    folder = tmp_path_factory.mktemp("gt_doc")
+    for side in ("src", "tgt"):
+        with zipfile.ZipFile(published / "fluent_mlama" / f"gt_doc_{side}.zip") as archive:
+            archive.extractall(folder)
+        shutil.move(folder / f"gt_doc_{side}", folder / side)
+    return folder
+
+
+@pytest.mark.data
+def test_published_translations_come_out_of_the_published_workbooks(published: Path, gt_doc: Path) -> None:
+    """ru, es and zh: each published fact with its labels, sentences and translation, cell by cell."""
+    from fluent.translating.document import DocumentTranslator
+    from reader import MLama
+
+    mlama = MLama(published / "mlama1.1_subset.zip")
+    source = open_source(published / "fluent_mlama" / "fixed_data.zip")
+    compared = 0
+    differing: Counter[str] = Counter()
+    for lang, relation, spec, _ in find_benchmarks(source):
+        if lang not in {"ru", "es", "zh"} or (lang, relation) in ROUND_TRIP_EXCEPTIONS:
+            continue
+        modifier = DataModifier(mlama, lang, relation)
+        modifier.add_translations("gt", DocumentTranslator(gt_doc), mend=False)
+        theirs = read_benchmark(source, lang, relation, spec).table
+        columns = ["sub_uri", "obj_uri", "en_template", "gt_translation"]
+        ours = sorted(map(tuple, modifier.table[columns].to_numpy()))
+        assert ours == sorted(map(tuple, theirs[columns].to_numpy())), (lang, relation)
+        compared += len(ours)
+        labels = ["sub_uri", "obj_uri", "sub_label", "obj_label", "template", "template_prompt"]
+        differing[lang] += len(set(map(tuple, modifier.table[labels].to_numpy())) - set(map(tuple, theirs[labels].to_numpy())))
+    assert compared == 15961
+    assert dict(differing) == {"ru": 0, "es": 0, "zh": 16}  # OpenCC where the published files have HanziConv's leftovers (週, 鑑, 託 …)
+
+
+if os.name == "nt":
+    pytest.skip("kill -9 is POSIX's", allow_module_level=True)
