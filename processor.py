@@ -12,19 +12,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-
-import pandas as pd
+from pathlib import Path
+from typing import Any
 
 from fluent.console import UserError, note
+from fluent.ranking.corrected import corrected_task
+from fluent.ranking.dumping import TIE_NAMES, TIES, dump_of_scores
 from fluent.ranking.outputs import Outputs, State, changed_dumps, outputs_of, state_of
 from fluent.ranking.packs import PackStore, fingerprint
-from fluent.ranking.paper import POOL_LIMIT, paper_ranks, paper_task
+from fluent.ranking.paper import POOL_LIMIT, paper_task
 from fluent.ranking.settings import Settings
 from fluent.ranking.summary import Summary, summarise
-from fluent.ranking.task import Task, count_reasons, score_table
+from fluent.ranking.task import Task, count_reasons, count_straddling, score_table
 from fluent.records.atomic import write_text
 from fluent.records.benchmark import Benchmark
-from fluent.records.dump import Dump, aliases_of, format_dump, read_dump
+from fluent.records.dump import format_dump, read_dump
 from fluent.records.run import RunRecord, file_sha256, read_run, run_path, write_run
 from fluent.records.scores import write_scores
 from fluent.records.source import open_source
@@ -51,6 +53,14 @@ class Processor:
     def task(self) -> Task:
         """Every question of the protocol about this file."""
         settings = self.settings
+        if settings.protocol == "corrected":
+            return corrected_task(
+                self.benchmark,
+                self.verbalisations,
+                limit=settings.limit,
+                with_aliases=settings.with_aliases,
+                neutral_prompt=settings.neutral_prompt,
+            )
         return paper_task(
             self.benchmark,
             self.verbalisations,
@@ -116,15 +126,20 @@ class Processor:
         table = score_table(task, scores, left_out)
         if table.empty:
             raise UserError(f"{self.benchmark.name}: no row can be ranked ({_tell(count_reasons(left_out))}); nothing is written")
+        notes = dict(task.notes) | ({"straddling_candidates": count_straddling(scores)} if task.tokenisation == "joint" else {})
         self.outputs.run.unlink(missing_ok=True)  # from here to the end the dump counts as unfinished
         write_scores(self.outputs.scores, table)
         for path in reversed(self.outputs.dumps()):
             wide = path == self.outputs.wide
-            dump = make_dump(self.benchmark, self.verbalisations, paper_ranks(table, self.verbalisations, wide=wide), self.settings)
+            dump = dump_of_scores(
+                self.benchmark.table, table, self.benchmark.lang, self.benchmark.relation, self.verbalisations, task.protocol, wide=wide
+            )
             write_text(path, format_dump(dump))
-            write_run(run_path(path), self._record(task, left_out, description, path, wide))
+            write_run(run_path(path), self._record(task, left_out, description, path, notes | {"ranks": "wide" if wide else "narrow"}))
 
-    def _record(self, task: Task, left_out: Mapping[int, str], description: ScorerDescription, path: object, wide: bool) -> RunRecord:
+    def _record(
+        self, task: Task, left_out: Mapping[int, str], description: ScorerDescription, path: Path, notes: Mapping[str, Any]
+    ) -> RunRecord:
         rows_scored = len(set(task.rows) - set(left_out))
         return RunRecord(
             lang=self.benchmark.lang,
@@ -141,7 +156,7 @@ class Processor:
             bos=description.bos,
             protocol=task.protocol,
             pool_size=POOL_LIMIT,
-            ties="correct-first",
+            ties=TIE_NAMES[TIES[task.protocol]],
             limit=self.settings.limit,
             data_name=self.benchmark.name,
             data_sha256=self.benchmark.sha256,
@@ -149,11 +164,11 @@ class Processor:
             rows_scored=rows_scored,
             rows_left_out=count_reasons(left_out),
             rows_beyond_limit=task.beyond_limit,
-            dump_sha256=file_sha256(str(path)),
+            dump_sha256=file_sha256(path),
             scores_sha256=file_sha256(self.outputs.scores),
             self_check=dict(description.self_check),
             packages=dict(description.versions),
-            extras={"asked": self.settings.asked(), "ranks": "wide" if wide else "narrow", **task.notes},
+            extras={"asked": self.settings.asked(), **notes},
         )
 
     def summary(self) -> Summary:
@@ -171,15 +186,6 @@ def choose_verbalisations(benchmark: Benchmark, wanted: tuple[str, ...] | None) 
     if lacking:
         raise UserError(f"{benchmark.name} has no verbalisation '{lacking[0]}': its columns hold {', '.join(there)} (--verbalisations)")
     return tuple(v for v in there if v in wanted)
-
-
-def make_dump(benchmark: Benchmark, verbalisations: tuple[str, ...], ranks: pd.DataFrame, settings: Settings) -> Dump:
-    """The dump: the benchmark's columns of the ranked rows, aliases as lists, then the ranks."""
-    facts = benchmark.table.loc[ranks.index].astype("object")
-    if "aliases" in facts.columns:
-        facts["aliases"] = pd.Series([aliases_of(cell) for cell in facts["aliases"]], index=facts.index, dtype="object")
-    table = pd.concat([facts, ranks], axis="columns")
-    return Dump(benchmark.lang, benchmark.relation, verbalisations, settings.protocol, table)
 
 
 def _tell(reasons: Mapping[str, int]) -> str:

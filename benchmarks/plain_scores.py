@@ -112,7 +112,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         holds &= result.holds
         print(
             f"{lang} {relation}: {len(task.rows)} facts, {result.lists} prompts, {result.candidates} candidates: "
-            f"largest gap {result.gap:.1e}, {result.equal_lists} ranked lists equal, {result.swapped_neighbours} swaps of neighbours closer than {NEIGHBOURS}, "
+            f"largest gap {result.gap:.1e}, {result.equal_lists} ranked lists equal, "
+            f"{result.swapped_neighbours} swaps of neighbours closer than {NEIGHBOURS}, "
             f"{len(result.wrong_lists)} other swaps"
         )
     return int(not holds)

@@ -75,11 +75,12 @@ class StandInScorer:
 
 def small_benchmark(*rows: str, lang: str = "cs", relation: str = "P19", spec: str = "test") -> Benchmark:
     """A benchmark with two verbalisations from lines `obj_label|gt_prompt|gt_infl_object|aliases` (aliases by commas)."""
-    records = []
+    records: list[dict[str, str]] = []
+    uris: dict[str, str] = {}
     for number, row in enumerate(rows):
         label, prompt, form, aliases = row.split("|")
         records.append({
-            "sub_uri": f"Q{number}", "sub_label": f"s{number}", "obj_uri": f"Q10{number}", "obj_label": label,
+            "sub_uri": f"Q{number}", "sub_label": f"s{number}", "obj_uri": uris.setdefault(label, f"Q10{number}"), "obj_label": label,
             "template": f"t{number} {label}.", "template_prompt": f"t{number} ",
             "gt_translation": f"{prompt}{form}.", "gt_prompt": prompt, "gt_infl_object": form,
             "aliases": aliases.replace(",", "|||"),

@@ -294,3 +294,26 @@ def test_where_the_wide_twin_goes() -> None:
     assert twin("a/stats/x/y") == "a/stats_wide/x/y"
     assert twin("elsewhere") == "elsewhere_wide"
     assert Settings(protocol="corrected").wide is None
+
+
+def test_the_corrected_protocol_from_the_same_class(tmp_path: Path) -> None:
+    benchmark = city_benchmark(30)
+    processor = rank(tmp_path, benchmark, protocol="corrected")
+    assert set(tree(tmp_path)) == {f"stats/cs_P19_template_gt.{end}" for end in ("tsv", "run.json", "scores.parquet")}
+    dump = dump_of(tmp_path / "stats")
+    kept = [row for row in range(30) if row % 10 != 9 and row % 7 != 6]
+    assert (dump.protocol, dump.table.index.tolist()) == ("corrected", kept)
+    assert (dump.table["n_distractors"] == 5).all()
+    record = read_run(processor.outputs.run)
+    assert record.rows_left_out == {"gt: blank-prompt": 4, "gt: not-found": 3}
+    assert "|tok:joint|bos:0|corrected|pool:50|ties:mid-rank|" in record.signature
+    assert (record.extras["rows_with_few_distractors"], record.extras["straddling_candidates"]) == (23, 0)
+    scores = read_scores(processor.outputs.scores)
+    fact = scores[(scores["row"] == 0) & (scores["verbalisation"] == "gt")]
+    best = fact.groupby("entity")["logprob"].max().sort_values(ascending=False)
+    gold = benchmark.table.loc[0, "obj_uri"]
+    assert dump.table.loc[0, "gt_rank"] == 1 + best.index.get_loc(gold)
+    assert dump.table.loc[0, "gt_logprob"] == best[gold]
+    own = fact[fact["own"]].set_index("entity")["logprob"].sort_values(ascending=False)
+    assert dump.table.loc[0, "gt_own_rank"] == 1 + own.index.get_loc(gold)
+    assert processor.summary().few_distractors == 23

@@ -172,6 +172,15 @@ def test_explain_prints_one_fact_best_first(desk: Desk) -> None:
     assert not [name for name in desk.files() if name.startswith("stats")]
 
 
+def test_explain_shows_entities_where_the_protocol_ranks_them(desk: Desk) -> None:
+    status, out, _ = desk.type("explain", "-l", "cs", "-r", "P19", "--subject", "Q3", "--protocol", "corrected")
+    assert status == 0
+    text = out.split("row 3, gt")[1]
+    assert "prompt     'Osoba 3 se narodila v'" in text and "Osoba 3 se narodila v ⟦Ostravě⟧." in text
+    assert re.search(r"\d Q103 +-\d+\.\d{4} +Ostrav.* +correct", text) and re.search(r"Ostravě +correct, own form +' ':-\d", text)
+    assert re.search(r"by own forms alone: mid-rank \d of 6", text)
+
+
 BAD_WORDS = {
     "unknown language": (["-l", "xx"], "unknown language 'xx': choose from"),
     "language without files": (["-l", "de"], "no benchmark file for language 'de' in fixed_data: there are cs, ru"),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fluent.languages import Language
-from fluent.ranking.text import Frame, in_another_script, nfc
+from fluent.ranking.text import Frame, comparable, in_another_script
 from fluent.records.benchmark import TEMPLATE, Benchmark, split_aliases
 
 DISTRACTOR_LIMIT = 50
@@ -67,19 +67,19 @@ def gather_entities(
     english_of = benchmark.table["en_obj_label"].tolist() if has_english else [""] * len(benchmark.table)
     published = all(benchmark.columns(v).status is None for v in benchmark.verbalisations)
     for (row, (uri, label, cell)), english in zip(_rows(benchmark, columns), english_of, strict=True):
-        if nfc(label):
-            labels[uri][nfc(label)] = None
+        if comparable(label):
+            labels[uri][comparable(label)] = None
         for v, found in frames.items():
             if v != TEMPLATE and row in found:
-                form = nfc(found[row].form)
+                form = comparable(found[row].form)
                 labels[uri][form] = None
                 located[uri][v][form] += 1
         if with_aliases:
-            listed = [nfc(alias) for alias in split_aliases(cell) if alias.strip()]
-            names = listed if with_english else _without_english(listed, nfc(english), published)
+            listed = [comparable(alias) for alias in split_aliases(cell) if alias.strip()]
+            names = listed if with_english else _without_english(listed, comparable(english), published)
             aliases[uri].update(dict.fromkeys(alias for alias in names if not _is_foreign_code(alias, language)))
-        if with_english and nfc(english):
-            aliases[uri][nfc(english)] = None
+        if with_english and comparable(english):
+            aliases[uri][comparable(english)] = None
     claimed = {uri: frozenset((*names, *aliases[uri])) for uri, names in labels.items()}
     owners = Counter(form for names in claimed.values() for form in names)
     return {

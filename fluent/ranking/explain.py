@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from tabulate import tabulate
 
 from fluent.console import mark_span
-from fluent.ranking.ranks import stable_ranks
+from fluent.ranking.ranks import stable_ranks, tied_rank
 from fluent.ranking.task import Question, Task, cells_by_row
 from fluent.scoring.contract import Arithmetic, CandidateScore, RequestScore, Scorer
 
@@ -41,7 +42,7 @@ def explain_task(task: Task, scorer: Scorer, arithmetic: Arithmetic) -> str:
             f"{task.benchmark.name} row {question.row}, {question.verbalisation}: {row['sub_label']} ({question.sub_uri}), "
             f"{task.benchmark.relation}, {row['obj_label']} ({question.obj_uri})",
             *_prompt_lines(question, answer, scorer),
-            _table(question, answer, scorer),
+            (_entity_table if task.protocol == "corrected" else _form_table)(question, answer, scorer),
             "",
         ]
     return "\n".join(parts)
@@ -51,28 +52,50 @@ def _prompt_lines(question: Question, answer: RequestScore, scorer: Scorer) -> l
     used = next((n for n, choice in enumerate(question.choices) if choice.own and choice.role != "distractor"), 0)
     shown = question.request.candidates[used]
     sentence = question.request.prompt + shown.text + shown.tail
-    start = len(question.request.prompt)
+    end = len(question.request.prompt + shown.text)
     return [
-        f"  sentence   {mark_span(sentence, start, start + len(shown.text))}",
+        f"  sentence   {mark_span(sentence, end - len(question.choices[used].form), end)}",
         f"  prompt     {question.request.prompt!r}",
         f"  tokens     {_spell(scorer, answer.prompt_token_ids)}",
         f"  prompt log-probability {answer.prompt_logprob:.4f} (natural log, tokens 2 to {len(answer.prompt_token_ids)})",
     ]
 
 
-def _table(question: Question, answer: RequestScore, scorer: Scorer) -> str:
-    scores = [part.logprob for part in answer.candidates]
-    ranks = stable_ranks(scores)
+def _form_table(question: Question, answer: RequestScore, scorer: Scorer) -> str:
+    """Protocol `paper`: each form is a candidate of its own."""
+    ranks = stable_ranks([part.logprob for part in answer.candidates])
     rows = []
     for number in sorted(range(len(ranks)), key=lambda number: ranks[number]):
         choice, part = question.choices[number], answer.candidates[number]
         rows.append([ranks[number], f"{part.logprob:.4f}", choice.form, _MARKS[choice.role], _pieces(scorer, part)])
-    return tabulate(
-        rows,
-        headers=["rank", "log-prob", "candidate", "", "tokens and their log-probs"],
-        disable_numparse=True,
-        colalign=("right", "right"),
-    )
+    return _tabulate(["rank", "log-prob", "candidate", "", "tokens and their log-probs"], rows)
+
+
+def _entity_table(question: Question, answer: RequestScore, scorer: Scorer) -> str:
+    """Protocol `corrected`: an entity scores what its best form scores; the other forms stand below it."""
+    forms: dict[str, list[int]] = {}
+    for number, choice in enumerate(question.choices):
+        forms.setdefault(choice.entity, []).append(number)
+    logprobs = [part.logprob for part in answer.candidates]
+    best = {entity: max(logprobs[number] for number in numbers) for entity, numbers in forms.items()}
+    rows = []
+    for entity in sorted(forms, key=lambda entity: -best[entity]):
+        rank = tied_rank(best[entity], [score for other, score in best.items() if other != entity])
+        for place, number in enumerate(sorted(forms[entity], key=lambda number: -logprobs[number])):
+            choice, part = question.choices[number], answer.candidates[number]
+            head = [f"{rank.mid:g}", entity] if place == 0 else ["", ""]
+            marks = [*(["correct"] if entity == question.obj_uri else []), *(["own form"] if choice.own else [])]
+            rows.append([*head, f"{part.logprob:.4f}", choice.form, ", ".join(marks), _pieces(scorer, part)])
+    own = {choice.entity: part.logprob for choice, part in zip(question.choices, answer.candidates, strict=True) if choice.own}
+    lines = [_tabulate(["mid-rank", "entity", "log-prob", "form", "", "tokens and their log-probs"], rows)]
+    if question.obj_uri in own:
+        rank = tied_rank(own.pop(question.obj_uri), list(own.values()))
+        lines.append(f"  by own forms alone: mid-rank {rank.mid:g} of {1 + len(own)}")
+    return "\n".join(lines)
+
+
+def _tabulate(headers: list[str], rows: list[list[Any]]) -> str:
+    return tabulate(rows, headers=headers, disable_numparse=True, colalign=("right", *["left"] * (len(headers) - 1)))
 
 
 def _pieces(scorer: Scorer, part: CandidateScore) -> str:

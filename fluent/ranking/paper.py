@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from fluent.ranking.ranks import stable_ranks, top_flag, true_ranks
+from fluent.ranking.ranks import Ties, correct_last_ranks, stable_ranks, top_flag, true_ranks
 from fluent.ranking.task import Choice, Question, Task, cells_by_row, cut
 from fluent.records.benchmark import ERROR, TEMPLATE, Benchmark, split_aliases
 from fluent.records.dump import dump_columns
@@ -166,20 +166,36 @@ def _range(counts: Iterable[int]) -> list[int]:
     return [min(counts), max(counts)] if counts else []
 
 
-def paper_ranks(scores: pd.DataFrame, verbalisations: Sequence[str], *, wide: bool, logprob: str = "logprob") -> pd.DataFrame:
+def paper_ranks(
+    scores: pd.DataFrame,
+    verbalisations: Sequence[str],
+    *,
+    wide: bool,
+    logprob: str = "logprob",
+    ties: Ties = "gold",
+    top: Sequence[int] = (),
+) -> pd.DataFrame:
     """The dump's columns behind the benchmark's, from a table of scores: index = row number.
 
-    wide: aliases are correct. Narrow ranks come from the same scores: aliases are simply not there.
-    logprob: the column to rank by.
+    wide: aliases are correct. Narrow ranks come from the same scores: aliases are simply not there. logprob: the column to
+    rank by. ties: "gold" is the protocol; "mid" is a ``ValueError``, since these dumps hold whole ranks.
+    top: further k for ``v_top{k}_correct`` columns besides 1 and 3.
     """
-    cells: dict[str, dict[Any, Any]] = {column: {} for column in dump_columns("paper", verbalisations)}
+    if ties == "mid":
+        raise ValueError("a dump of protocol paper holds whole ranks; it cannot hold mid-ranks")
+    columns = dump_columns("paper", verbalisations)
+    further = tuple(k for k in top if k not in {1, 3})
+    cells: dict[str, dict[Any, Any]] = {
+        column: {} for column in (*columns, *(f"{v}_top{k}_correct" for v in verbalisations for k in further))
+    }
     used = scores if wide else scores[scores["role"] != "alias"]
     for (row, v), group in used.groupby(["row", "verbalisation"], sort=False):
         correct = group["candidate"][(group["role"] != "distractor").to_numpy()].tolist()
-        found = true_ranks(correct, stable_ranks(group[logprob].tolist()))
+        values = group[logprob].tolist()
+        found = true_ranks(correct, stable_ranks(values) if ties == "gold" else correct_last_ranks(values, len(correct)))
         cells[f"{v}_true_ranks"][row] = found
-        cells[f"{v}_top1_correct"][row] = top_flag(found, 1)
         cells[f"{v}_prompt_prob"][row] = float(group["prompt_logprob"].iloc[0])
-        cells[f"{v}_top3_correct"][row] = top_flag(found, 3)
+        for k in (1, 3, *further):
+            cells[f"{v}_top{k}_correct"][row] = top_flag(found, k)
     kinds = {f"{v}_true_ranks": "object" for v in verbalisations}
     return pd.DataFrame({column: pd.Series(values, dtype=kinds.get(column)) for column, values in cells.items()})

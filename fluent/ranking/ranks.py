@@ -12,8 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+
+Ties = Literal["gold", "mid", "worst"]
+"""Which rank a tie gives to the correct side: the best that it covers, their mean, or the worst."""
 
 
 def stable_ranks(scores: Sequence[float]) -> list[int]:
@@ -28,6 +32,13 @@ def stable_ranks(scores: Sequence[float]) -> list[int]:
     ranks = np.empty(len(values), dtype=np.int64)
     ranks[order] = np.arange(1, len(values) + 1)
     return [int(rank) for rank in ranks]
+
+
+def correct_last_ranks(scores: Sequence[float], correct: int) -> list[int]:
+    """Ranks where a tie counts against the correct forms, which are the first ``correct`` scores."""
+    ranks = stable_ranks([*scores[correct:], *scores[:correct]])
+    wrong = len(scores) - correct
+    return [*ranks[wrong:], *ranks[:wrong]]
 
 
 def true_ranks(correct: Sequence[str], ranks: Sequence[int]) -> dict[str, int]:

@@ -115,6 +115,11 @@ def score_table(task: Task, scores: Mapping[int, RequestScore], left_out: Mappin
     return pd.DataFrame(rows, columns=[*COLUMNS, *([] if neutral is None else [NEUTRAL.name])])
 
 
+def count_straddling(scores: Mapping[int, RequestScore]) -> int:
+    """Candidates whose first scored token begins before the prompt's end (joint tokenisation): scored, and counted."""
+    return sum(part.straddles for answer in scores.values() for part in answer.candidates)
+
+
 def count_reasons(left_out: Mapping[int, str]) -> dict[str, int]:
     """Reason -> number of rows, most frequent first."""
     return dict(sorted(Counter(left_out.values()).items(), key=lambda pair: (-pair[1], pair[0])))

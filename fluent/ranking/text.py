@@ -62,7 +62,9 @@ def end_with_stop(tail: str, language: Language) -> str:
     the tail is not.
     """
     end = len(tail)
-    while end and (tail[end - 1].isspace() or tail[end - 1] in _STRAIGHT_QUOTES or unicodedata.category(tail[end - 1]) in {"Pe", "Pf"}):
+    while end and (
+        tail[end - 1].isspace() or tail[end - 1] in _STRAIGHT_QUOTES or unicodedata.category(tail[end - 1]) in {"Pe", "Pf", "Pi"}
+    ):
         end -= 1
     if end and tail[end - 1] in STOPS:
         return tail[:end]
@@ -113,9 +115,9 @@ def _inside_subject(sentence: str, prompt: str, form: str, subject: str) -> bool
     return False
 
 
-def nfc(text: str) -> str:
-    """The text as it is compared: NFC (stored text is untouched)."""
-    return unicodedata.normalize("NFC", text)
+def comparable(text: str) -> str:
+    """A string as it is compared and scored: NFC, nothing invisible, no blanks around (stored text is untouched)."""
+    return unicodedata.normalize("NFC", remove_invisible(text)).strip()
 
 
 def in_another_script(text: str, language: Language) -> bool:

@@ -1,0 +1,354 @@
+"""Protocol `corrected`, sentence by sentence of docs/protocols.md, on rows whose answers are known. No model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import pandas as pd
+import pytest
+
+from fluent.languages import language
+from fluent.ranking.corrected import corrected_ranks, corrected_task, gather_contests, select_frames
+from fluent.ranking.entities import Entity, gather_entities
+from fluent.ranking.task import Task, score_table
+from fluent.ranking.text import end_with_stop, in_another_script, remove_invisible
+from fluent.records.benchmark import Benchmark, make_benchmark
+from tests.stand_in import StandInScorer
+
+V = ("template", "gt")
+
+
+def fact(sub: str, obj: str, label: str, prompt: str = "s v ", form: str | None = None, tail: str = ".", **cells: str) -> dict[str, str]:
+    """A row; the template is `t LABEL.`, the other verbalisation `prompt + form + tail`."""
+    form = label if form is None else form
+    return {
+        "sub_uri": sub, "sub_label": "subjekt", "obj_uri": obj, "en_obj_label": "", "obj_label": label,
+        "template": f"t {label}.", "template_prompt": "t ",
+        "gt_translation": prompt + form + tail, "gt_prompt": prompt, "gt_infl_object": form, "aliases": "",
+    } | cells  # fmt: skip
+
+
+def benchmark(*rows: dict[str, str], lang: str = "cs", relation: str = "P19") -> Benchmark:
+    return make_benchmark(lang, relation, "test", pd.DataFrame(rows, dtype="str"))
+
+
+def entities_of(bench: Benchmark, **options: bool) -> dict[str, Entity]:
+    frames, _, _ = select_frames(bench, V)
+    return gather_entities(bench, frames, language(bench.lang), **options)
+
+
+def distractors_of(bench: Benchmark, row: int = 0) -> set[str]:
+    _, kept, _ = select_frames(bench, V)
+    contests, _ = gather_contests(bench, entities_of(bench), kept)
+    return {entity.uri for entity in contests[row].distractors}
+
+
+def requests_of(bench: Benchmark, row: int = 0, v: str = "gt") -> tuple[str, dict[str, str], str]:
+    """Prompt, form -> continuation with tail, and the tail, of one row in one verbalisation."""
+    (question,) = [q for q in corrected_task(bench, V).questions if (q.row, q.verbalisation) == (row, v)]
+    candidates = {choice.form: c.text + c.tail for choice, c in zip(question.choices, question.request.candidates, strict=True)}
+    return question.request.prompt, candidates, question.request.candidates[0].tail
+
+
+# 1. Rows
+
+
+def test_a_row_is_kept_if_every_verbalisation_has_its_object_outside_the_subject_behind_a_prompt() -> None:
+    bench = benchmark(
+        fact("Q1", "Q11", "Praha"),
+        fact("Q2", "Q12", "Brno", form="ERROR"),
+        fact("Q3", "Q13", "Zlín", form=""),
+        fact("Q4", "Q14", "BBC", prompt=" ", form="BBC", tail=" Four patří stanici.", sub_label="BBC Four"),
+        fact("Q5", "Q15", "Písek", prompt="Město ", form="Písek", tail=" leží v Písku.", sub_label="Město Písek"),
+        fact("Q6", "Q16", "Tábor", prompt=" \u200b"),
+        fact("Q7", "Q17", "Most", template_prompt=" "),
+        fact("Q8", "Q18", "Cheb", gt_translation="Jiná věta."),
+        fact("Q9", "Q19", "Mexico", prompt="Mexico City leží v ", sub_label="Mexico City"),
+    )
+    frames, kept, left_out = select_frames(bench, V)
+    assert kept == [0, 8]
+    assert left_out == {
+        1: "gt: not-found", 2: "gt: not-found", 3: "gt: inside-subject", 4: "gt: inside-subject", 5: "gt: blank-prompt",
+        6: "template: blank-prompt", 7: "gt: sentence-differs",
+    }  # fmt: skip
+    assert set(frames["template"]) == {0, 1, 2, 3, 4, 5, 7, 8}
+
+
+def test_a_status_column_says_itself_what_is_usable() -> None:
+    rows = [
+        fact(f"Q{n}", f"Q1{n}", f"Město{n}", gt_status=status) for n, status in enumerate(("ok", "ok;alias;not-final", "not-found", ""))
+    ]
+    _, kept, left_out = select_frames(benchmark(*rows), V)
+    assert (kept, left_out) == ([0, 1], {2: "gt: not-found", 3: "gt: no status"})
+
+
+def test_rows_are_the_same_for_all_verbalisations_and_reasons_are_counted() -> None:
+    task = corrected_task(benchmark(fact("Q1", "Q11", "Praha"), fact("Q2", "Q12", "Brno", form="ERROR")), V)
+    assert [(q.row, q.verbalisation) for q in task.questions] == [(0, "template"), (0, "gt")]
+    assert task.left_out == {1: "gt: not-found"}
+    assert corrected_task(benchmark(fact("Q1", "Q11", "Praha"), fact("Q2", "Q12", "Brno", form="ERROR")), ("template",)).rows == (0, 1)
+
+
+# 2. Text
+
+
+def test_the_prompt_is_trimmed_and_its_blank_goes_to_the_continuation() -> None:
+    prompt, candidates, tail = requests_of(benchmark(fact("Q1", "Q11", "Praha", prompt=" \u200bNarodil se v\u00a0", form="Praze")))
+    assert prompt == "Narodil se v"
+    assert candidates == {"Praha": " Praha.", "Praze": " Praze."}
+    assert tail == "."
+
+
+@pytest.mark.parametrize("prompt", ["Žije v „", "Žije v pseudo-", "Žije v ("])
+def test_without_white_space_before_the_object_there_is_no_separator(prompt: str) -> None:
+    assert requests_of(benchmark(fact("Q1", "Q11", "Praha", prompt=prompt, tail="“."))) == (prompt, {"Praha": "Praha“."}, "“.")
+
+
+def test_chinese_has_no_separator_and_its_own_stop() -> None:
+    bench = benchmark(
+        fact("Q1", "Q11", "上海", prompt="姚明出生于", tail="。"), fact("Q2", "Q12", "北京", prompt="老舍出生于", tail=""), lang="zh"
+    )
+    assert requests_of(bench) == ("姚明出生于", {"上海": "上海。", "北京": "北京。"}, "。")
+    assert requests_of(bench, row=1)[2] == "。"
+
+
+def test_an_object_before_other_words_keeps_them_as_its_tail() -> None:
+    bench = benchmark(fact("Q1", "Q11", "英语", prompt="这本书用", tail="写的。", template="t 英语中。"), lang="zh")
+    assert requests_of(bench)[1] == {"英语": "英语写的。"}
+    assert requests_of(bench, v="template")[1] == {"英语": " 英语中。"}
+
+
+def test_a_tail_column_is_taken_at_its_word() -> None:
+    bench = benchmark(
+        fact("Q1", "Q11", "русский", prompt="Написана на ", form="русском", gt_translation="…", gt_tail=" языке.", gt_status="ok")
+    )
+    assert requests_of(bench)[1]["русском"] == " русском языке."
+
+
+@pytest.mark.parametrize(
+    ("tail", "ended"),
+    [
+        (".", "."),
+        (" .", " ."),
+        ("", "."),
+        (" jazyce.", " jazyce."),
+        ("“.", "“."),
+        (".“", "."),
+        (". ", "."),
+        (" v St. Gallen", " v St. Gallen."),
+        ("?", "?"),
+    ],
+)
+def test_the_tail_goes_up_to_the_final_stop_or_gets_the_languages(tail: str, ended: str) -> None:
+    assert end_with_stop(tail, language("cs")) == ended
+    assert end_with_stop("", language("hi")) == "।"
+
+
+def test_invisible_characters_go_and_joiners_between_letters_stay() -> None:
+    assert remove_invisible("\ufeffPra\u00adha\u200b \u200e\u00a0x") == "Praha \u00a0x"
+    assert remove_invisible("می\u200cخواهد") == "می\u200cخواهد"
+    assert remove_invisible("\u200cمی \u200c") == "می "
+
+
+# 3. Tokens
+
+
+def test_prompt_and_continuation_are_asked_for_as_one_string() -> None:
+    task = corrected_task(benchmark(fact("Q1", "Q11", "Praha", form="Praze", tail=" tehdy.")), V)
+    assert task.tokenisation == "joint"
+    table = score_table(task, dict(enumerate(StandInScorer().score(task.requests(), tokenisation="joint"))), {})
+    assert (table["tail_tokens"] == [1, 1, 7, 7]).all()
+    assert table["logprob"].tolist() == [sum(logprobs) for logprobs in table["token_logprobs"]]  # tail included, nothing divided
+
+
+# 4. Entities
+
+
+def test_forms_of_an_entity_are_its_labels_located_objects_and_aliases() -> None:
+    bench = benchmark(
+        fact("Q1", "Q11", "Praha", form="Praze", aliases="Prague|||Praga|||Matka měst", en_obj_label="Prague"),
+        fact("Q2", "Q11", "Praha", form="Praha"),
+        fact("Q3", "Q11", "Praha", form="Praze"),
+        fact("Q4", "Q12", "Brno", form="ERROR", aliases="Brno"),
+        fact("Q5", "Q11", "Praha", form="Prahou", template_prompt=" "),
+    )
+    praha = entities_of(bench)["Q11"]
+    assert praha.labels == ("Praha", "Praze", "Prahou")  # a found object counts even where its row is left out
+    assert praha.aliases == ("Praga", "Matka měst")
+    assert praha.located == {"gt": "Praze"}
+    assert entities_of(bench, with_aliases=False)["Q11"].forms == ("Praha", "Praze", "Prahou")
+    assert entities_of(bench, with_english=True)["Q11"].aliases == ("Prague", "Praga", "Matka měst")
+
+
+def test_the_english_label_is_no_form_unless_it_is_a_target_language_form_too() -> None:
+    bench = benchmark(
+        fact("Q1", "Q11", "Londýn", aliases="London|||Londinium", en_obj_label="London"),
+        fact("Q2", "Q12", "Madrid", aliases="Madrid|||Madridas", en_obj_label="Madrid"),
+        fact("Q3", "Q13", "Vídeň", aliases="Vienna|||Vindobona|||Vienna", en_obj_label="Vienna"),
+        fact("Q4", "Q14", "Bonn", aliases="Bonn (Germany)|||Bonna", en_obj_label="Bonn am Rhein"),
+    )
+    forms = {uri: entity.forms for uri, entity in entities_of(bench).items()}
+    assert forms == {
+        "Q11": ("Londýn", "Londinium"), "Q12": ("Madrid", "Madridas"), "Q13": ("Vídeň", "Vindobona", "Vienna"), "Q14": ("Bonn", "Bonna"),
+    }  # fmt: skip
+    ours = benchmark(fact("Q1", "Q11", "Londýn", aliases="Londinium", en_obj_label="London", gt_status="ok"))
+    assert entities_of(ours)["Q11"].forms == ("Londýn", "Londinium")  # files of ours hold target-language aliases alone
+
+
+def test_codes_in_another_script_are_no_forms() -> None:
+    bench = benchmark(fact("Q1", "Q11", "нидерландский", aliases="Dutch|||nl|||NLD|||Dutch language|||нем|||голландский"), lang="ru")
+    assert entities_of(bench)["Q11"].forms == ("нидерландский", "Dutch language", "нем", "голландский")
+    assert entities_of(benchmark(fact("Q1", "Q11", "nizozemština", aliases="Dutch|||nl")))["Q11"].forms == ("nizozemština", "nl")
+    assert in_another_script("nl", language("zh")) and not in_another_script("日本", language("ja"))
+    assert not in_another_script("5", language("ru")) and not in_another_script("日立", language("zh"))
+
+
+def test_a_string_of_two_entities_counts_for_neither() -> None:
+    bench = benchmark(
+        fact("Q1", "Q11", "Washington", aliases="x|||Washington, D.C."),
+        fact("Q2", "Q12", "Washington", form="státě Washington"),
+        fact("Q3", "Q13", "Gruzie", aliases="x|||Georgie"),
+        fact("Q4", "Q14", "Georgie"),
+    )
+    forms = {uri: entity.forms for uri, entity in entities_of(bench).items()}
+    assert forms == {"Q11": ("Washington, D.C.",), "Q12": ("státě Washington",), "Q13": ("Gruzie",), "Q14": ()}
+    task = corrected_task(bench, V)
+    assert task.left_out == {3: "every form of the object names another entity as well"}
+    assert "Q14" not in distractors_of(bench, row=0)
+
+
+def test_forms_are_compared_in_nfc() -> None:
+    bench = benchmark(fact("Q1", "Q11", "Plzen\u030c", form="Plze\u0148"))
+    assert entities_of(bench)["Q11"].forms == ("Plze\u0148",)
+
+
+def scores_of(rows: list[tuple[str, str, float, bool]], gold: str = "Q11") -> pd.DataFrame:
+    """A table of scores of one row in one verbalisation, from (entity, form, log-probability, own)."""
+    return pd.DataFrame([
+        {"row": 3, "verbalisation": "gt", "obj_uri": gold, "entity": e, "candidate": f, "logprob": s, "own": own, "prompt_logprob": -8.5}
+        for e, f, s, own in rows
+    ])  # fmt: skip
+
+
+def ranked(rows: list[tuple[str, str, float, bool]], **options: object) -> Mapping[str, object]:
+    return corrected_ranks(scores_of(rows), ("gt",), **options).loc[3].to_dict()  # type: ignore[arg-type]
+
+
+def test_an_entity_scores_what_its_best_form_scores_and_own_forms_are_ranked_beside() -> None:
+    cells = ranked([
+        ("Q11", "Praha", -9.0, False), ("Q11", "Praze", -4.0, True), ("Q12", "Brno", -3.0, False), ("Q12", "Brně", -5.0, True),
+        ("Q13", "Zlín", -6.0, True),
+    ])  # fmt: skip
+    assert cells == {
+        "gt_rank": 2.0, "gt_rank_min": 2, "gt_rank_max": 2, "gt_own_rank": 1.0, "gt_logprob": -4.0, "gt_top1_correct": 0,
+        "gt_top3_correct": 1, "gt_prompt_prob": -8.5, "n_distractors": 2,
+    }  # fmt: skip
+
+
+def test_a_prefix_form_wins_nothing_by_being_short() -> None:
+    """The label is a prefix of the inflected form: both end with the tail, and the entity has but one rank."""
+    bench = benchmark(fact("Q1", "Q11", "Dublin", form="Dublinu"), fact("Q2", "Q12", "Brno", form="Brně"))
+    _, candidates, _ = requests_of(bench)
+    assert candidates["Dublin"] == " Dublin." and candidates["Dublinu"] == " Dublinu."
+    cells = ranked(
+        [("Q11", "Dublin", -2.0, False), ("Q11", "Dublinu", -2.5, True), ("Q12", "Brno", -1.0, False), ("Q12", "Brně", -4.0, True)]
+    )
+    assert (cells["gt_rank"], cells["gt_own_rank"], cells["n_distractors"]) == (2.0, 1.0, 1)
+
+
+def test_own_forms_are_the_verbalisations_located_ones_else_labels() -> None:
+    bench = benchmark(
+        fact("Q1", "Q11", "Praha", form="Praze"),
+        fact("Q2", "Q12", "Brno", form="Brně"),
+        fact("Q3", "Q12", "Brno", form="Brna"),
+        fact("Q4", "Q12", "Brno", form="Brně"),
+        fact("Q5", "Q13", "Zlín", form="Zlín"),
+    )
+    own = {
+        (q.verbalisation, choice.entity): choice.form
+        for q in corrected_task(bench, V).questions
+        if q.row == 0
+        for choice in q.choices
+        if choice.own
+    }
+    assert own == {
+        ("template", "Q11"): "Praha", ("template", "Q12"): "Brno", ("template", "Q13"): "Zlín",
+        ("gt", "Q11"): "Praze", ("gt", "Q12"): "Brně", ("gt", "Q13"): "Zlín",
+    }  # fmt: skip
+
+
+def test_gold_without_an_own_form_of_its_own_has_no_own_rank() -> None:
+    cells = ranked([("Q11", "Washington, D.C.", -1.0, False), ("Q12", "Brno", -3.0, True)])
+    assert cells["gt_rank"] == 1.0 and cells["gt_own_rank"] != cells["gt_own_rank"]
+
+
+# 5. Distractors
+
+
+def test_distractors_are_the_entities_of_kept_rows_that_are_wrong_for_the_fact() -> None:
+    bench = benchmark(
+        fact("Q1", "Q11", "Praha"),
+        fact("Q1", "Q12", "Brno"),  # another valid object of the same subject
+        fact("Q1", "Q13", "Zlín", form="ERROR"),  # valid too, though its row is left out
+        fact("Q3", "Q13", "Zlín"),
+        fact("Q4", "Q14", "praha", form="praze"),  # shares a case-folded form with gold
+        fact("Q5", "Q15", "Tábor"),
+        fact("Q6", "Q16", "Cheb", form="ERROR"),  # never in a kept row
+    )
+    assert distractors_of(bench) == {"Q15"}
+    assert distractors_of(bench, row=5) == {"Q11", "Q12", "Q13", "Q14"}
+
+
+def test_the_first_fifty_by_hash_the_same_for_every_verbalisation() -> None:
+    bench = benchmark(*(fact(f"Q{n}", f"Q1{n:03}", f"Město{n}", form=f"Městě{n}") for n in range(80)))
+    _, kept, _ = select_frames(bench, V)
+    contests, _ = gather_contests(bench, entities_of(bench), kept)
+    others = [f"Q1{n:03}" for n in range(1, 80)]
+    order = sorted(others, key=lambda uri: hashlib.sha256(f"0|P19|{uri}".encode()).hexdigest())
+    assert [entity.uri for entity in contests[0].distractors] == order[:50]
+    task = corrected_task(bench, V, limit=2)
+    assert (task.rows, task.beyond_limit, task.notes["distractors"]) == ((0, 1), 78, [50, 50])
+    template, gt = task.questions[:2]
+    assert [choice.form for choice in template.choices] == [choice.form for choice in gt.choices]
+    assert list(dict.fromkeys(choice.entity for choice in gt.choices)) == ["Q1000", *order[:50]]
+
+
+# 6. Ranks
+
+
+def test_ties_of_three_give_the_middle_rank_and_keep_the_ends() -> None:
+    rows = [
+        ("Q11", "a", -2.0, True),
+        ("Q12", "b", -2.0, True),
+        ("Q13", "c", -2.0, True),
+        ("Q14", "d", -1.0, True),
+        ("Q15", "e", -3.0, True),
+    ]
+    cells = ranked(rows)
+    assert (cells["gt_rank"], cells["gt_rank_min"], cells["gt_rank_max"], cells["gt_own_rank"]) == (3.0, 2, 4, 3.0)
+    assert (cells["gt_top1_correct"], cells["gt_top3_correct"], cells["n_distractors"]) == (0, 1, 4)
+    assert ranked(rows, ties="gold")["gt_rank"] == 2.0 and ranked(rows, ties="worst")["gt_rank"] == 4.0
+
+
+def test_recall_asks_for_the_mid_rank() -> None:
+    tie_for_first = [("Q11", "a", -2.0, True), ("Q12", "b", -2.0, True)]
+    assert ranked(tie_for_first)["gt_rank"] == 1.5
+    assert ranked(tie_for_first)["gt_top1_correct"] == 0
+    assert ranked(tie_for_first, ties="gold")["gt_top1_correct"] == 1
+    assert ranked(tie_for_first, top=(1, 2, 5))["gt_top2_correct"] == 1
+
+
+# 7. Few distractors
+
+
+def test_rows_with_few_distractors_are_scored_and_flagged() -> None:
+    task = corrected_task(benchmark(*(fact(f"Q{n}", f"Q1{n}", f"Město{n}") for n in range(10))), V)
+    assert (len(task.rows), task.notes["rows_with_few_distractors"], task.notes["distractors"]) == (10, 10, [9, 9])
+    task = corrected_task(benchmark(*(fact(f"Q{n}", f"Q1{n}", f"Město{n}") for n in range(11))), V)
+    assert task.notes["rows_with_few_distractors"] == 0
+
+
+def test_a_task_of_nothing() -> None:
+    task: Task = corrected_task(benchmark(fact("Q1", "Q11", "Praha", form="ERROR")), V)
+    assert task.questions == () and task.left_out == {0: "gt: not-found"}
