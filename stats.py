@@ -9,12 +9,21 @@ it is imported when it is asked for, so that ``--help`` does not wait for plotti
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from fluent.console import ArgumentParser, run_main
+from fluent.console import ArgumentParser, UserError, run_main
 from fluent.reporting.options import add_shared_arguments
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fluent.reporting.findings import Finding
+    from fluent.reporting.selection import Selection
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "all": ("fluent.reporting.everything", "all tables and graphs that the dumps allow, and the audit"),
@@ -32,9 +41,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit status."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+def command_parser(words: Sequence[str]) -> ArgumentParser:
+    """The parser of all commands; only the command that stands first in ``words`` is imported and gets its own options."""
     parser = ArgumentParser(prog="stats.py", description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (module_name, purpose) in COMMANDS.items():
@@ -42,8 +50,120 @@ def main(arguments: Sequence[str] | None = None) -> int:
         add_shared_arguments(command)
         if name in words[:1]:
             importlib.import_module(module_name).add_arguments(command)
-    parsed = parser.parse_args(words)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    parsed = command_parser(words).parse_args(words)
     return int(importlib.import_module(COMMANDS[parsed.command][0]).run(parsed))
+
+
+class Statistics:
+    """The paper's tables and graphs from one folder of dumps, read once.
+
+    stats_folder, wide_folder: folders or zips of narrow and wide dumps (wide may be missing). tables, graphs: where
+    files go. Further options are those of the command line with underscores (``langs``, ``relations``,
+    ``verbalisations``, ``style``, ``exclude_short``, ``qe``); every method takes them as well, for that call alone.
+    The methods that write return the paths; bad input is a ``UserError``.
+    """
+
+    def __init__(
+        self,
+        stats_folder: Path | str = "stats",
+        wide_folder: Path | str | None = None,
+        *,
+        tables: Path | str = "tables",
+        graphs: Path | str = "graphs",
+        **options: Any,
+    ) -> None:
+        from fluent.reporting.loading import open_dumps, open_dumps_if_there
+
+        self.dumps = open_dumps(Path(stats_folder))
+        wide = open_dumps_if_there(None if wide_folder is None else Path(wide_folder))
+        self._options = {"stats": self.dumps, "wide": wide, "tables": Path(tables), "graphs": Path(graphs)} | options
+
+    def general_table(self, **options: Any) -> Path:
+        """Table 1: R@1 and mean rank, languages × verbalisations."""
+        return self._general("general", options)
+
+    def wide_table(self, **options: Any) -> Path:
+        """Table 7: the same with aliases counted as right."""
+        if self._options["wide"] is None:
+            raise UserError("no wide dumps: give their folder as wide_folder")
+        return self._general("general-wide", options)
+
+    def additional_languages_table(self, **options: Any) -> Path:
+        """Table 3: the same for the languages with fewer verbalisations."""
+        return self._general("additional-langs", options)
+
+    def inflection_table(self, **options: Any) -> Path:
+        """Table 2: rank of the label minus rank of the inflected form."""
+        from fluent.reporting.infl_table import write_infl_table
+
+        return write_infl_table(self.dumps, self._arguments("infl-delta", options))
+
+    def relation_table(self, **options: Any) -> Path:
+        """Table 4: facts and distractors of each relation."""
+        from fluent.reporting.relation_table import write_relation_table
+
+        return write_relation_table(self.dumps, self._arguments("relations", options))
+
+    def quality_table(self, **options: Any) -> Path:
+        """Table 5: gain in R@1, and its correlation with gains in translation quality (``qe``: their TSV)."""
+        from fluent.reporting.qe_table import write_qe_table
+
+        return write_qe_table(self.dumps, self._arguments("qe", options))
+
+    def draw(self, *names: str, **options: Any) -> list[Path]:
+        """The graphs of these names, or all: general (Figure 3), rank_boxplot (4), qe (2), percentile, logprob_rank, dumbbell, heatmap."""
+        from fluent.reporting.graphs import write_graphs
+
+        return write_graphs(self.dumps, self._arguments("graphs", options | {"only": names or None}))
+
+    def audit(self, **options: Any) -> list[Finding]:
+        """What is wrong with the dumps; also writes audit.md, audit.tsv and audit_table.tex."""
+        from fluent.reporting.audit import write_audit
+
+        return write_audit(self.dumps, self._options["wide"], self._arguments("audit", options))
+
+    def recall(self, k: int = 1, **options: Any) -> pd.DataFrame:
+        """R@k, verbalisations × languages, mean over relations, unrounded."""
+        from fluent.reporting.measures import macro, recall_at
+
+        return macro(self.selection(**options), recall_at(k))
+
+    def mean_rank(self, **options: Any) -> pd.DataFrame:
+        """Mean best rank, verbalisations × languages, mean over relations, unrounded."""
+        from fluent.reporting.measures import macro, mean_rank
+
+        return macro(self.selection(**options), mean_rank)
+
+    def selection(self, **options: Any) -> Selection:
+        """The dumps that the general table would take: input to the functions of ``fluent.reporting.measures``."""
+        from fluent.reporting.experiments import select_for
+
+        return select_for("general", self.dumps, self._arguments("general", options))
+
+    def run(self, command: str, **options: Any) -> int:
+        """Any command of the command line on these dumps, such as compare or report."""
+        return int(importlib.import_module(COMMANDS[command][0]).run(self._arguments(command, options)))
+
+    def _general(self, command: str, options: dict[str, Any]) -> Path:
+        from fluent.reporting.general_table import write_general_table
+
+        folder = self._options["wide"] if command == "general-wide" else self.dumps
+        return write_general_table(command, folder, self._arguments(command, options))
+
+    def _arguments(self, command: str, options: dict[str, Any]) -> argparse.Namespace:
+        """The command's defaults, then this object's options, then the call's."""
+        defaults = vars(command_parser([command]).parse_args([command]))
+        unknown = set(options) - set(defaults)
+        if unknown:
+            raise TypeError(f"{command} has no option {', '.join(sorted(unknown))}: it has {', '.join(defaults)}")
+        own = {name: value for name, value in self._options.items() if name in defaults}
+        return argparse.Namespace(**(defaults | own | options))
 
 
 if __name__ == "__main__":

@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from small_dumps import write_small_dumps
 
 import stats
+from fluent.console import UserError
 
 
 def test_help_lists_every_command_without_heavy_imports(root: Path) -> None:
@@ -26,3 +28,25 @@ def test_unknown_command_is_one_line(capsys: pytest.CaptureFixture[str]) -> None
         stats.main(["tables"])
     assert left.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_statistics_reads_once_and_takes_options_for_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fluent.reporting import loading
+
+    reads: list[str] = []
+    original = loading.read_dump
+    monkeypatch.setattr(loading, "read_dump", lambda source, name: reads.append(name) or original(source, name))
+    folder = write_small_dumps(tmp_path / "dumps")
+    statistics = stats.Statistics(folder, tables=tmp_path / "tables", graphs=tmp_path / "graphs", style="paper", langs=("ru", "cs"))
+    assert statistics.general_table().read_text(encoding="utf-8").startswith(r"\begin{tabular}{|l|rr|rr|}")
+    assert r"\toprule" in statistics.general_table(style="clean", langs=("cs",)).read_text(encoding="utf-8")
+    statistics.relation_table()
+    statistics.draw("general", "heatmap")
+    assert statistics.recall(1).shape == statistics.mean_rank().shape == (2, 2)
+    assert {finding.check for finding in statistics.audit()} >= {"unequal-ranks", "flags-differ"}
+    assert sorted(reads) == sorted(set(reads))
+    assert len(reads) == 4
+    with pytest.raises(UserError, match="no wide dumps"):
+        statistics.wide_table()
+    with pytest.raises(TypeError, match="no option language"):
+        statistics.general_table(language="ru")

@@ -30,8 +30,7 @@ from fluent.reporting.audit_text import (
 )
 from fluent.reporting.findings import WIDE, Finding
 from fluent.reporting.latex import write_table
-from fluent.reporting.loading import DumpFolder, RankTable
-from fluent.reporting.options import output_folder
+from fluent.reporting.loading import DumpFolder, RankTable, open_dumps, open_dumps_if_there
 
 OF_ONE_DUMP = (
     unequal_ranks,
@@ -62,9 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Audit, print the overview, write the three files."""
-    folder = DumpFolder(arguments.stats)
-    wide = DumpFolder(arguments.wide) if arguments.wide.exists() else None
-    write_audit(folder, wide, arguments)
+    write_audit(open_dumps(arguments.stats), open_dumps_if_there(arguments.wide), arguments)
     return 0
 
 
@@ -80,7 +77,7 @@ def write_audit(folder: DumpFolder, wide: DumpFolder | None, arguments: argparse
         "few-shot files (--data and --prompts)": few_shots and benchmarks,
     }
     missing = [name for name, given in looked_at.items() if given is None]
-    out = output_folder(arguments.tables)
+    out = arguments.tables
     signature = folder.signature(tables)
     write_text(out / "audit.tsv", format_table(as_frame(findings)))
     write_text(out / "audit.md", advice_page(findings, missing, signature))

@@ -7,31 +7,20 @@ fewer verbalisations than the richest.
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 from tabulate import tabulate
 
-from fluent.console import UserError
 from fluent.reporting.clusters import fact_ranks
+from fluent.reporting.experiments import KINDS, select_for
 from fluent.reporting.latex import Column, Raw, bold, booktabs, number, write_table
-from fluent.reporting.loading import DumpFolder
+from fluent.reporting.loading import DumpFolder, open_dumps
 from fluent.reporting.measures import macro, mean_rank, recall_at, value_at
 from fluent.reporting.options import add_short_rule
 from fluent.reporting.paired import significantly_best
 from fluent.reporting.remarks import remarks
-from fluent.reporting.selection import (
-    ADDITIONAL,
-    R8,
-    R15,
-    SLAVIC,
-    Selection,
-    common_relations,
-    languages_with_most_verbalisations,
-    select,
-    short_rule,
-)
+from fluent.reporting.selection import Selection
 
 FLIPS = 2000
 """Random flips of the permutation tests behind the bold figures: p is known to about 0.005 at 0.05."""
@@ -42,23 +31,6 @@ ROWS_ARE_LANGUAGES_FROM = 7
 BOLD = "Bold: better than every other verbalisation of that language, p < 0.05 (paired permutation test, Holm)."
 
 
-@dataclass(frozen=True)
-class Kind:
-    """One of the three commands: its file, the paper's choice, its title."""
-
-    name: str
-    langs: tuple[str, ...]
-    relations: tuple[str, ...]
-    title: str
-
-
-KINDS = {
-    "general": Kind("general_table", SLAVIC, R15, "Knowledge retrieval by verbalisation"),
-    "general-wide": Kind("general_table_wide", SLAVIC, R15, "Knowledge retrieval by verbalisation, aliases counted as right"),
-    "additional-langs": Kind("general_table_additional_langs", ADDITIONAL, R8, "Knowledge retrieval in the additional languages"),
-}
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of general, general-wide and additional-langs."""
     add_short_rule(parser)
@@ -67,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write one of the three tables."""
     path = arguments.wide if arguments.command == "general-wide" else arguments.stats
-    write_general_table(arguments.command, DumpFolder(path), arguments)
+    write_general_table(arguments.command, open_dumps(path), arguments)
     return 0
 
 
@@ -78,23 +50,6 @@ def write_general_table(kind_name: str, folder: DumpFolder, arguments: argparse.
     body = paper_layout(selection) if arguments.style == "paper" else clean_layout(selection)
     comments = [] if arguments.style == "paper" else remarks(kind.title, selection, folder, [BOLD])
     return write_table(arguments.tables, kind.name, body, comments)
-
-
-def select_for(kind_name: str, folder: DumpFolder, arguments: argparse.Namespace) -> Selection:
-    """The dumps of this table: as asked, else the paper's in paper style, else all that can be compared."""
-    kind = KINDS[kind_name]
-    langs = arguments.langs or (kind.langs if arguments.style == "paper" else comparable_languages(kind_name, folder))
-    if not langs:
-        raise UserError(f"{folder.path}: all languages have the same verbalisations: see the general table, or choose with --langs")
-    whole_paper = arguments.style == "paper" and not arguments.langs
-    relations = arguments.relations or (kind.relations if whole_paper else common_relations(folder, langs, kind.relations))
-    return select(folder, langs, relations, arguments.verbalisations, short_rule(arguments.style, arguments.exclude_short))
-
-
-def comparable_languages(kind_name: str, folder: DumpFolder) -> tuple[str, ...]:
-    """The languages with the most verbalisations (general) or the others (additional)."""
-    richest, others = languages_with_most_verbalisations(folder)
-    return others if kind_name == "additional-langs" else richest
 
 
 def values(selection: Selection) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -14,22 +14,14 @@ import pandas as pd
 from tabulate import tabulate
 
 from fluent.console import UserError
+from fluent.reporting.experiments import select_for
 from fluent.reporting.general_table import ROWS_ARE_LANGUAGES_FROM
 from fluent.reporting.latex import Column, Raw, booktabs, number, write_table
-from fluent.reporting.loading import DumpFolder
+from fluent.reporting.loading import DumpFolder, open_dumps
 from fluent.reporting.measures import inflection_deltas, macro, mean_inflection_delta, value_at
 from fluent.reporting.options import add_short_rule
 from fluent.reporting.remarks import remarks
-from fluent.reporting.selection import (
-    R8_INFLECTION,
-    R15,
-    SLAVIC,
-    Selection,
-    common_relations,
-    languages_with_most_verbalisations,
-    select,
-    short_rule,
-)
+from fluent.reporting.selection import R8_INFLECTION, R15, Selection
 
 NAME = "infl_delta_table"
 
@@ -44,25 +36,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the table."""
-    write_infl_table(DumpFolder(arguments.stats), arguments)
+    write_infl_table(open_dumps(arguments.stats), arguments)
     return 0
 
 
 def write_infl_table(folder: DumpFolder, arguments: argparse.Namespace) -> Path:
     """Select, lay out and write; a selection in which no fact has two forms is a ``UserError``."""
-    langs = arguments.langs or (SLAVIC if arguments.style == "paper" else languages_with_most_verbalisations(folder)[0])
-    whole_paper = arguments.style == "paper" and not arguments.langs
-    relations = arguments.relations or (R8_INFLECTION if whole_paper else common_relations(folder, langs, R8_INFLECTION))
-    rule = short_rule(arguments.style, arguments.exclude_short)
-    selection = select(folder, langs, relations, arguments.verbalisations, rule)
+    selection = select_for("general", folder, arguments, R8_INFLECTION)
     values = deltas(selection)
     all_values = None
     if getattr(arguments, "with_all_relations", False):
-        wider = R15 if whole_paper else common_relations(folder, langs, R15)
-        all_values = deltas(select(folder, langs, wider, selection.verbalisations, rule))
+        all_values = deltas(select_for("general", folder, arguments, R15))
     if arguments.style == "paper":
         return write_table(arguments.tables, NAME, paper_layout(values, all_values))
-    counted = ", ".join(f"{lang} {sum(len(inflection_deltas(table)) for table in selection.of(lang))}" for lang in langs)
+    counted = ", ".join(f"{lang} {sum(len(inflection_deltas(table)) for table in selection.of(lang))}" for lang in selection.langs)
     more = [
         f"Positive: the other form ranks better than the label. Facts with exactly two correct forms in every verbalisation: {counted}.",
         "Where the label is the beginning of the other form, the label cannot be the less probable one: read the sign with care.",

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from fluent.console import note
 from fluent.records.atomic import write_text
-from fluent.reporting.options import output_folder
 
 _SPECIALS = str.maketrans(
     {
@@ -109,22 +108,23 @@ def _group_lines(columns: Sequence[Column]) -> list[str]:
 def write_table(folder: Path, name: str, body: str, remarks: Sequence[str] = ()) -> Path:
     """Write ``{name}.tex``: the remarks (caption, signature) as comments, then the table; says where it lies."""
     comments = "".join(f"% {' '.join(remark.split())}\n" for remark in remarks)
-    path = output_folder(folder) / f"{name}.tex"
+    path = folder / f"{name}.tex"
     write_text(path, comments + body)
     note(f"wrote {path}")
     return path
 
 
 def write_document(folder: Path, tables: Sequence[Path]) -> Path:
-    """Write ``all_tables.tex``, a document that shows these tables with their file names and captions, one a page.
+    """Write ``all_tables.tex``, a document that shows these tables with their file names and the remarks above them.
 
-    The first comment of a table is its caption; ``pdflatex all_tables.tex`` in that folder sets it.
+    ``pdflatex all_tables.tex`` in that folder sets it.
     """
     pages = []
     for table in tables:
-        first = table.read_text(encoding="utf-8").partition("\n")[0]
-        caption = escape(first.removeprefix("%").strip()) if first.startswith("%") else ""
-        pages.append(f"\\texttt{{{escape(table.name)}}}\\par\\medskip\n\\input{{{table.stem}}}\n\\par\\medskip\n{caption}\n\\clearpage\n")
-    path = output_folder(folder) / "all_tables.tex"
+        lines = table.read_text(encoding="utf-8").splitlines()
+        remarks = [escape(line.removeprefix("%").strip()) for line in lines if line.startswith("%")]
+        parts = [rf"\texttt{{{escape(table.name)}}}", rf"\input{{{table.stem}}}", r"\footnotesize", *remarks]
+        pages.append("\\begin{minipage}{\\linewidth}\n" + "\\par\\smallskip\n".join(parts) + "\n\\end{minipage}\\par\\bigskip\\bigskip\n")
+    path = folder / "all_tables.tex"
     write_text(path, PREAMBLE + "\n".join(pages) + "\\end{document}\n")
     return path

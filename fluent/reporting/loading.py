@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -81,6 +81,7 @@ class DumpFolder:
         if not self._names:
             raise UserError(f"no rank dump in {path}: it wants files such as ru_P19_template_gt.tsv; run script.py or name another folder")
         self._tables: dict[tuple[str, str], RankTable] = {}
+        self._made: dict[Hashable, RankTable] = {}
 
     def languages(self) -> tuple[str, ...]:
         """Language codes in alphabetical order."""
@@ -123,6 +124,12 @@ class DumpFolder:
         ]
         return [self.table(*key) for key in progress(wanted, total=len(wanted), unit="dumps", label=f"reading {self.path.name}")]
 
+    def remember(self, key: Hashable, make: Callable[[], RankTable]) -> RankTable:
+        """The table that ``make`` made under this key, made once: most tables and graphs narrow the dumps alike."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
     def signature(self, tables: Iterable[RankTable]) -> str:
         """One line on what made these dumps: their run records' signatures, joined, or the digest of dumps without a record.
 
@@ -145,6 +152,16 @@ class DumpFolder:
         if lang not in self.languages():
             return f"it has the languages {', '.join(self.languages())}; choose with --langs"
         return f"{lang} has {', '.join(self.relations(lang))}; choose with --relations"
+
+
+def open_dumps(place: Path | DumpFolder) -> DumpFolder:
+    """The dumps of a folder or zip; an open ``DumpFolder`` is handed through, so that one reading serves many commands."""
+    return place if isinstance(place, DumpFolder) else DumpFolder(place)
+
+
+def open_dumps_if_there(place: Path | DumpFolder | None) -> DumpFolder | None:
+    """The same, and None where nothing lies at that path (wide dumps are optional)."""
+    return None if place is None or (isinstance(place, Path) and not place.exists()) else open_dumps(place)
 
 
 def rank_table(dump: Dump) -> RankTable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fluent.console import UserError, split_list
+from fluent.console import split_list
 
 STYLES = ("paper", "clean")
 
@@ -30,14 +30,6 @@ def _codes(value: str) -> tuple[str, ...]:
     if not codes:
         raise argparse.ArgumentTypeError("an empty list; name at least one, for example ru,cs")
     return codes
-
-
-def output_folder(path: Path) -> Path:
-    """The folder for outputs, made if it is not there; a file in its place is a ``UserError``."""
-    if path.exists() and not path.is_dir():
-        raise UserError(f"{path} is a file, not a folder: give a folder for the outputs")
-    path.mkdir(parents=True, exist_ok=True)
-    return path
 
 
 def add_short_rule(parser: argparse.ArgumentParser) -> None:

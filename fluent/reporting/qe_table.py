@@ -10,14 +10,13 @@ from pathlib import Path
 import pandas as pd
 from tabulate import tabulate
 
-from fluent.reporting.general_table import select_for
+from fluent.reporting.experiments import both
 from fluent.reporting.latex import Column, Raw, booktabs, number, write_table
-from fluent.reporting.loading import DumpFolder
+from fluent.reporting.loading import DumpFolder, open_dumps
 from fluent.reporting.measures import value_at
 from fluent.reporting.options import add_short_rule
 from fluent.reporting.quality import SIGNIFICANT, correlations, gains, read_quality_gains, retrieval_gains
 from fluent.reporting.remarks import caption
-from fluent.reporting.selection import ADDITIONAL, SLAVIC, Selection, languages_with_most_verbalisations
 
 NAME = "qe"
 SHOWN = {"gt": "GT", "chatgpt": "ChatGPT"}
@@ -38,13 +37,13 @@ def add_quality(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the table."""
-    write_qe_table(DumpFolder(arguments.stats), arguments)
+    write_qe_table(open_dumps(arguments.stats), arguments)
     return 0
 
 
 def write_qe_table(folder: DumpFolder, arguments: argparse.Namespace) -> Path:
     """The Δ rows, and the r rows where the quality gains are given."""
-    selections = both_experiments(folder, arguments)
+    selections = both(folder, arguments)
     retrieval = pd.concat([retrieval_gains(selection) for selection in selections], ignore_index=True)
     tests = None
     if arguments.qe is not None:
@@ -57,23 +56,6 @@ def write_qe_table(folder: DumpFolder, arguments: argparse.Namespace) -> Path:
         comments.append(f"r: Pearson over relations; * p < {SIGNIFICANT} after Holm over the {int(tests['p'].notna().sum())} tests.")
     comments.append(f"signature: {folder.signature(t for selection in selections for t in selection.tables.values())}")
     return write_table(arguments.tables, NAME, clean_layout(retrieval, tests, groups), comments)
-
-
-def both_experiments(folder: DumpFolder, arguments: argparse.Namespace) -> list[Selection]:
-    """The languages with most verbalisations and the others, each with the relations of its own table."""
-    if arguments.style == "paper" and not arguments.langs:
-        parts = {"general": SLAVIC, "additional-langs": ADDITIONAL}
-    else:
-        richest, others = languages_with_most_verbalisations(folder)
-        wanted = arguments.langs or richest + others
-        poorer = [lang for lang in wanted if lang in others]
-        parts = {"general": tuple(lang for lang in wanted if lang not in others), "additional-langs": tuple(poorer)}
-    selections = []
-    for kind, langs in parts.items():
-        if langs:
-            own = argparse.Namespace(**{**vars(arguments), "langs": langs})
-            selections.append(select_for(kind, folder, own))
-    return selections
 
 
 def mean_gains(retrieval: pd.DataFrame) -> pd.DataFrame:

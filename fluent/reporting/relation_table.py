@@ -12,7 +12,7 @@ from tabulate import tabulate
 from fluent.console import UserError
 from fluent.reporting.distractors import POOL_SIZE, distractor_counts, published_pool
 from fluent.reporting.latex import Column, Raw, booktabs, write_table
-from fluent.reporting.loading import DumpFolder, RankTable
+from fluent.reporting.loading import DumpFolder, RankTable, open_dumps
 from fluent.reporting.selection import ADDITIONAL, R15, SLAVIC
 
 NAME = "relation_table_all"
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the table."""
-    write_relation_table(DumpFolder(arguments.stats), arguments)
+    write_relation_table(open_dumps(arguments.stats), arguments)
     return 0
 
 

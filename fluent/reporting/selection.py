@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pandas as pd
 
@@ -64,7 +65,7 @@ def select(
         for name in names:
             if name not in table.verbalisations:
                 raise UserError(f"{table.name} has no verbalisation '{name}', it has {', '.join(table.verbalisations)}; choose others")
-    tables = {key: kept_rows(narrow(table, names), rule) for key, table in raw.items()}
+    tables = {key: folder.remember((key, names, rule), partial(kept_rows, narrow(raw[key], names), rule)) for key in raw}
     for table in tables.values():
         if not len(table):
             raise UserError(f"{table.name}: every row falls to the rule for short prompts; choose --exclude-short no or leave the file out")

@@ -1,0 +1,50 @@
+"""``stats.py all``: every table and graph the dumps allow, the audit, and a document that shows the tables.
+
+The dumps are read once. A part that these dumps cannot give is left out with one line on why; the general table
+must be possible.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from fluent.console import UserError, note
+from fluent.reporting import audit, graphs
+from fluent.reporting.general_table import write_general_table
+from fluent.reporting.infl_table import write_infl_table
+from fluent.reporting.latex import write_document
+from fluent.reporting.loading import open_dumps, open_dumps_if_there
+from fluent.reporting.qe_table import write_qe_table
+from fluent.reporting.relation_table import write_relation_table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """All options of the tables, the graphs and the audit."""
+    graphs.add_arguments(parser)
+    audit.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write everything."""
+    folder, wide = open_dumps(arguments.stats), open_dumps_if_there(arguments.wide)
+    tables = [write_general_table("general", folder, arguments)]
+    parts: list[tuple[str, Callable[[], Path]]] = [
+        ("additional-langs", lambda: write_general_table("additional-langs", folder, arguments)),
+        ("infl-delta", lambda: write_infl_table(folder, arguments)),
+        ("relations", lambda: write_relation_table(folder, arguments)),
+        ("qe", lambda: write_qe_table(folder, arguments)),
+    ]
+    if wide is not None:
+        parts.insert(0, ("general-wide", lambda: write_general_table("general-wide", wide, arguments)))
+    for name, write in parts:
+        try:
+            tables.append(write())
+        except UserError as reason:
+            note(f"left out {name}: {reason}")
+    audit.write_audit(folder, wide, arguments)
+    graphs.write_graphs(folder, arguments)
+    document = write_document(arguments.tables, [*tables, arguments.tables / "audit_table.tex"])
+    note(f"wrote {document}: pdflatex sets all tables")
+    return 0
