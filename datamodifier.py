@@ -111,11 +111,12 @@ class DataModifier:
         return self.few_shot
 
     def add_aliases(self, source: NameSource) -> int:
-        """Fill ``aliases`` with the objects' names in the target language, and keep the English label in its own column
-        ``en_wikidata_label``. Returns how many rows have an alias."""
+        """Fill ``aliases`` with the objects' other names in the target language, and keep the English label apart, in its own
+        column ``en_wikidata_label``. Returns how many rows have an alias."""
         uris = sorted({uri for uri in self.table["obj_uri"] if uri})
         own, english = source.names(uris, self.lang), source.names(uris, SOURCE)
-        cells = [alias_cell(own.get(uri, Names()), self.lang) for uri in self.table["obj_uri"]]
+        objects = zip(self.table["obj_uri"], self.table["obj_label"], strict=True)
+        cells = [alias_cell(own.get(uri, Names()), self.lang, label) for uri, label in objects]
         self.table["aliases"] = cells
         self.table["en_wikidata_label"] = [english.get(uri, Names()).label for uri in self.table["obj_uri"]]
         return sum(bool(cell) for cell in cells)

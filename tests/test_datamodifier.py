@@ -147,9 +147,9 @@ class Source:
 
 def test_aliases_keep_the_english_label_apart(mlama: Path) -> None:
     modifier = DataModifier(mlama, "ru", "P19")
-    own = {"Q90": Names("Париж", ("Лютеция", "a|||b", "")), "Q64": Names("Берлин")}
+    own = {"Q90": Names("Париж", ("Лютеция", "a|||b", "")), "Q64": Names("город Берлин"), "Q220": Names("Рим")}
     assert modifier.add_aliases(Source(own, {"Q90": Names("Paris")})) == 4
-    assert modifier.table["aliases"].tolist()[:3] == ["Париж|||Лютеция|||a b", "Берлин", ""]
+    assert modifier.table["aliases"].tolist()[:3] == ["Лютеция|||a b", "город Берлин", ""]
     assert modifier.table["en_wikidata_label"].tolist()[:2] == ["Paris", ""]
 
 

@@ -165,10 +165,10 @@ class Wikidata:
         return answer
 
 
-def alias_cell(names: Names, lang: str) -> str:
-    """The names as a benchmark's ``aliases`` cell, each once, Chinese ones in simplified script."""
+def alias_cell(names: Names, lang: str, label: str = "") -> str:
+    """The names other than ``label`` as a benchmark's ``aliases`` cell, each once, Chinese ones in simplified script."""
     simple = dict.fromkeys(simplify(name, lang).replace(ALIAS_SEPARATOR, " ").strip() for name in names.all)
-    return join_aliases([name for name in simple if name])
+    return join_aliases([name for name in simple if name and name != label])
 
 
 def write_genders(genders: dict[str, str], path: Path) -> None:
