@@ -185,9 +185,14 @@ def test_every_published_template_yields_its_pairs_and_every_published_pair_fits
 
 @pytest.mark.data
 def test_lint_finds_the_noise_of_the_published_pairs(published: Path) -> None:
-    remarks = lint(read_pairs(published / "zhoblimp" / "ZhoBLiMP.tar.gz"))
+    folder = published / "zhoblimp"
+    vocabulary, phrases = read_vocabulary(folder / "assets" / "zh_vocab_saved.tsv"), read_phrases(folder / "assets" / "zh_phrase.json")
+    raising = "existential_there_subject_raising"
+    fitting = {raising: [Matcher(one, vocabulary, phrases) for one in read_paradigms(folder / "projects.zip") if one.uid == raising]}
+    remarks = lint(read_pairs(folder / "ZhoBLiMP.tar.gz"), fitting)
     counts = {(remark.uid, remark.kind): remark.count for remark in remarks}
     assert sum(remark.count for remark in remarks if remark.kind == "bad sentence repeated") == 372
+    assert counts[raising, "classifier after a determiner that has one"] == 81
     assert counts["passive_suo", "bad sentence repeated"] == 151
     assert counts["question_A_not_A_daodi_a", "pair also in question_A_not_A_daodi_b"] == 85
     assert not any(remark.kind == "good sentence repeated" for remark in remarks)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from probes.zhoblimp.data import PairRow
 from probes.zhoblimp.matcher import Matcher
+from probes.zhoblimp.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ def lint(paradigms: Mapping[str, Sequence[PairRow]], matchers: Mapping[str, Sequ
     for uid, rows in paradigms.items():
         remarks += _repetitions(uid, rows) + _doublings(uid, rows)
         if matchers and uid in matchers:
-            remarks += _against_template(uid, rows, matchers[uid])
+            remarks += _second_classifiers(uid, rows, matchers[uid][0].vocabulary) + _against_template(uid, rows, matchers[uid])
     return remarks + _shared_pairs(paradigms)
 
 
@@ -52,6 +53,15 @@ def _doublings(uid: str, rows: Sequence[PairRow]) -> list[Remark]:
     """A character doubled in the bad sentence alone: often a second, unintended error (这个个)."""
     hits = [row for row in rows if _doubled(row.bad) - _doubled(row.good)]
     return [Remark(uid, "character doubled in the bad sentence only", len(hits), len(rows), hits[0].bad)] if hits else []
+
+
+def _second_classifiers(uid: str, rows: Sequence[PairRow], vocabulary: Vocabulary) -> list[Remark]:
+    """A determiner that ends in a classifier before another one, in the bad sentence alone: 这个个, 这个位."""
+    by_pos = {pos: {entry.expression for entry in vocabulary.entries if pos in entry.values("pos")} for pos in ("DT", "M")}
+    complete = [word for word in by_pos["DT"] if any(word.endswith(one) and word != one for one in by_pos["M"])]
+    doubled = {determiner + classifier for determiner in complete for classifier in by_pos["M"]}
+    hits = [row for row in rows if any(one in row.bad and one not in row.good for one in doubled)]
+    return [Remark(uid, "classifier after a determiner that has one", len(hits), len(rows), hits[0].bad)] if hits else []
 
 
 def _doubled(text: str) -> set[str]:
