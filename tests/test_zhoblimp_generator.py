@@ -74,6 +74,27 @@ def test_matches_share_a_value_and_mismatches_none() -> None:
         assert good[1] in good_of[noun] and bad[1] not in good_of[noun] and bad[2:] == noun
 
 
+def test_the_bad_list_can_ask_for_another_form_of_the_good_word() -> None:
+    words = parse_vocabulary(
+        "expression\tpos\tlemma\tgender\nбрат\tNN\tбрат\tm\nсестра\tNN\tсестра\tf\n"
+        "спал\tVV\tспать\tm\nспала\tVV\tспать\tf\nпел\tVV\tпеть\tm\nпела\tVV\tпеть\tf\n"
+    )
+    rules = ["pos:NN", "pos:VV mPos:0 mPro:gender", "."], ["pos:NN", "pos:VV gPos:1 gPro:lemma mmPos:0 mmPro:gender", "."]
+    one = paradigm(*rules, sep=" ")
+    found = {(pair.good, pair.bad) for pair in Generator(one, words, {}).generate(4).pairs}
+    assert found == {
+        ("Брат спал.", "Брат спала."),
+        ("Брат пел.", "Брат пела."),
+        ("Сестра спала.", "Сестра спал."),
+        ("Сестра пела.", "Сестра пел."),
+    }
+    matcher = Matcher(one, words, {})
+    assert all(matcher.check(*pair).accepted and not matcher.check(*pair).remark for pair in found)
+    assert matcher.check("Брат спал.", "Брат пела.").remark == BAD_AGREEMENT
+    with pytest.raises(UserError, match="good_rule row 1: goodPosition refers to the good sentence"):
+        check_paradigm(paradigm(rules[1], rules[0]), words, {})
+
+
 def test_expression_pins_the_very_word_and_phrases_nest() -> None:
     repeated = paradigm(["phrase:Mine", "pos:VV", "不", "pos:VV mPos:1 mPro:expression"], ["phrase:Mine", "pos:VV", "", ""])
     assert pairs(repeated, 4) == {(f"我的{who}{verb}不{verb}", f"我的{who}{verb}") for who in ("妈妈", "爸爸") for verb in ("扔", "买")}

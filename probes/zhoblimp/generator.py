@@ -64,6 +64,7 @@ class Generator:
         self.paradigm, self.vocabulary, self.phrases = paradigm, vocabulary, phrases
         self.random = random.Random(f"{seed}|{paradigm.uid}|{paradigm.user}")
         self.sources = paradigm.sources()
+        self._good: Sequence[Item] = ()
         self._agreeing: dict[tuple[Lexical, tuple[Entry, ...]], tuple[Entry, ...]] = {}
 
     def generate(self, count: int, attempts_per_pair: int = 100) -> Generated:
@@ -86,6 +87,7 @@ class Generator:
     def draw(self) -> Pair:
         """One pair, or ``Rejected``."""
         good = self._draw_list([self.random.choice(position) for position in self.paradigm.good], [None] * len(self.paradigm.good), "good")
+        self._good = good
         copied = [None if source is None else good[source] for source in self.sources]
         bad = self._draw_list([self.random.choice(position) for position in self.paradigm.bad], copied, "bad")
         pair = Pair(join_words(good, self.paradigm.separator), join_words(bad, self.paradigm.separator))
@@ -119,7 +121,8 @@ class Generator:
             return Item((word,) if word else (), (), self.vocabulary.literal(word))
         if isinstance(rule, PhraseRule):
             return self._draw_phrase(rule, where)
-        heads = tuple(item.head for agreement in rule.agreements if (item := items[agreement.position]) is not None)
+        sources = ((self._good if agreement.good else items)[agreement.position] for agreement in rule.agreements)
+        heads = tuple(item.head for item in sources if item is not None)
         entries = self._candidates(rule, heads)
         if not entries:
             raise Rejected(f"no word fits {where}")
@@ -152,8 +155,8 @@ class Generator:
 
 
 def referents(rule: Alternative, length: int) -> list[int]:
-    """The positions that a rule agrees with, as non-negative indices."""
-    return [agreement.position % length for agreement in rule.agreements] if isinstance(rule, Lexical) else []
+    """The positions of its own list that a rule agrees with, as non-negative indices."""
+    return [agreement.position % length for agreement in rule.agreements if not agreement.good] if isinstance(rule, Lexical) else []
 
 
 def agrees_with_all(entry: Entry, agreements: Sequence[Agreement], heads: Sequence[Entry]) -> bool:

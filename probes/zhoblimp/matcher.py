@@ -44,6 +44,7 @@ class Matcher:
         self._spelt: dict[Conditions, dict[str, list[Entry]]] = {}
         self._furthest = (-1, "")
         self._enforce = True
+        self._good: Sequence[Item] = ()
         self._merge_readings = False
 
     def check(self, good: str, bad: str) -> Verdict:
@@ -62,6 +63,7 @@ class Matcher:
             self._enforce = enforce
             sources = self.paradigm.sources(to_the_letter)
             for items in cuts:
+                self._good = items
                 copied = [None if source is None else items[source] for source in sources]
                 if next(self.cut(self.paradigm.bad, bad, copied), None) is not None:
                     return Verdict(True, remark)
@@ -161,12 +163,16 @@ class Matcher:
         if isinstance(rule, Lexical):
             for agreement in rule.agreements:
                 position = agreement.position % length
+                if agreement.good:
+                    if not agrees(head, agreement, self._head(self._good[position])):
+                        return False
+                    continue
                 if position < index and not agrees(head, agreement, self._head(items[position])):
                     return False
         for earlier, earlier_rule in zip(items, rules, strict=True):
             if isinstance(earlier_rule, Lexical):
                 for agreement in earlier_rule.agreements:
-                    if agreement.position % length == index and not agrees(self._head(earlier), agreement, head):
+                    if not agreement.good and agreement.position % length == index and not agrees(self._head(earlier), agreement, head):
                         return False
         return True
 

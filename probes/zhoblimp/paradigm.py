@@ -109,6 +109,8 @@ def check_paradigm(paradigm: Paradigm, vocabulary: Vocabulary, phrases: Phrases)
             for alternative in position:
                 where = f"{paradigm.where}: {side} row {index}"
                 if isinstance(alternative, Lexical):
+                    if side == "good_rule" and any(agreement.good for agreement in alternative.agreements):
+                        raise UserError(f"{where}: goodPosition refers to the good sentence, so it belongs in bad_rule only")
                     check_lexical(alternative, len(positions), vocabulary, where)
                 elif isinstance(alternative, PhraseRule):
                     check_phrase_rule(alternative, vocabulary, phrases, where)
@@ -139,6 +141,8 @@ def check_phrase_rule(rule: PhraseRule, vocabulary: Vocabulary, phrases: Phrases
             check_lexical(Lexical(conditions), len(sequence), vocabulary, where)
         for element in sequence:
             if isinstance(element, Lexical):
+                if any(agreement.good for agreement in element.agreements):
+                    raise UserError(f"{where}: phrase '{rule.name}': goodPosition cannot stand in a phrase; use it in a bad_rule row")
                 check_lexical(element, len(sequence), vocabulary, f"{where}: phrase '{rule.name}'")
             elif isinstance(element, PhraseRule):
                 check_phrase_rule(element, vocabulary, phrases, where)

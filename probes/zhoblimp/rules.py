@@ -5,6 +5,8 @@
                  | lexical      column:value ...             every condition holds; value a/b is a or b
                  | matched      lexical + matchedPosition:N matchedProperties:p[/q]  (short mPos, mPro)
                                 and/or mismatchedPosition:N mismatchedProperties:p   (short mmPos, mmPro)
+                   and/or, in the bad list, goodPosition:N goodProperties:p (short gPos, gPro): a match with the good
+                   sentence's word, so that "another form of the same word" can be said (gPos:1 gPro:lemma)
                  | phrase       phrase:Name [i:<column:value ...>] ...   extra conditions on element i (may be -1)
 
 N counts from 0 within the same list (within the phrase's list inside a phrase). A property p is a column, or
@@ -22,17 +24,28 @@ from probes.zhoblimp.vocabulary import Conditions, split_values
 
 _KEYED = re.compile(r"^[A-Za-z_]\w*:\S")
 _FILTER = re.compile(r"(-?\d+):<([^<>]*)>")
-_LONG_NAMES = {"mPos": "matchedPosition", "mPro": "matchedProperties", "mmPos": "mismatchedPosition", "mmPro": "mismatchedProperties"}
+_LONG_NAMES = {
+    "mPos": "matchedPosition",
+    "mPro": "matchedProperties",
+    "mmPos": "mismatchedPosition",
+    "mmPro": "mismatchedProperties",
+    "gPos": "goodPosition",
+    "gPro": "goodProperties",
+}
 _AGREEMENT_KEYS = frozenset(_LONG_NAMES.values())
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Share (or, mismatched, do not share) a value of every property with the word at ``position``."""
+    """Share a value of any of the properties with the word at ``position`` (or, mismatched, have values and share none).
+
+    good: the position is one of the good list, whichever list the rule stands in.
+    """
 
     position: int
     properties: tuple[str, ...]
     match: bool
+    good: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,7 +100,7 @@ def _alternative(text: str, where: str) -> Alternative:
 def lexical(pairs: Mapping[str, str | Sequence[str]], where: str) -> Lexical:
     """A lexical or matched alternative from its key-value pairs (from a rule's text or a phrase file)."""
     agreements = []
-    for kind, match in (("matched", True), ("mismatched", False)):
+    for kind, match in (("matched", True), ("mismatched", False), ("good", True)):
         position, properties = pairs.get(f"{kind}Position"), pairs.get(f"{kind}Properties")
         if (position is None) != (properties is None):
             raise UserError(f"{where}: {kind}Position and {kind}Properties belong together; give both or neither")
@@ -96,7 +109,7 @@ def lexical(pairs: Mapping[str, str | Sequence[str]], where: str) -> Lexical:
         names = tuple(properties.split("/")) if isinstance(properties, str) else tuple(properties)
         if not re.fullmatch(r"-?\d+", str(position)):
             raise UserError(f"{where}: {kind}Position:{position} is not a number; positions count from 0")
-        agreements.append(Agreement(int(str(position)), names, match))
+        agreements.append(Agreement(int(str(position)), names, match, kind == "good"))
     conditions = tuple(
         (key, split_values(value) if isinstance(value, str) else frozenset(value))
         for key, value in pairs.items()
