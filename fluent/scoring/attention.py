@@ -1,9 +1,10 @@
 """Attention within trees: every token sees its ancestors and nothing else.
 
-Trees of a pack lie one behind the other in one sequence. Each attends within its own block of positions, so no work is
-done between trees; inside a block the ancestor mask decides. The function is registered with transformers'
-``AttentionInterface`` and is set on a model only while one of our forwards runs: other code that used the model
-meanwhile would silently lose its padding mask.
+Trees of a pack lie one behind the other in one sequence. Rows are taken in blocks; a block's keys are the ancestors of
+its rows, gathered, so that work is done neither between trees nor between branches that cannot see each other. Blocks
+with about as many keys share one call. The function is registered with transformers' ``AttentionInterface`` and is set
+on a model only while one of our forwards runs: other code that used the model meanwhile would silently lose its padding
+mask.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 from transformers import AttentionInterface
@@ -22,6 +25,9 @@ from transformers import AttentionInterface
 from fluent.scoring.trie import Tree
 
 NAME = "fluent_tree"
+BLOCK_ROWS = 32
+KEY_STEP = 16
+"""Numbers of keys are rounded up to this, so that few calls serve many blocks."""
 _UNKNOWN = ("s_aux", "position_bias", "alibi", "head_mask", "relative_position_bias")
 
 
@@ -29,42 +35,87 @@ class PathRefused(Exception):
     """A path cannot serve this model; its text says why, and the next path is tried."""
 
 
-@dataclass(slots=True)
-class Blocks:
-    """The trees of one forward: each one's span of positions, ancestor mask and depths; masks are made once per dtype.
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """B blocks of ``BLOCK_ROWS`` rows with the same number of keys K, padded by repeating row and key 0 of the block.
 
-    calls: attention layers that ran. windows: sliding windows that layers asked for (None for full attention).
+    queries ``[B * BLOCK_ROWS]``, keys ``[B * K]``: positions in the sequence. allowed ``[B, BLOCK_ROWS, K]``.
+    distances: how many tokens a key stands before its query, same shape. places, rows: result ``places[i]`` belongs to
+    position ``rows[i]``.
     """
 
-    spans: list[tuple[int, int]]
-    allowed: list[Tensor]
-    depths: list[Tensor]
+    queries: Tensor
+    keys: Tensor
+    allowed: Tensor
+    distances: Tensor
+    places: Tensor
+    rows: Tensor
+
+
+@dataclass(slots=True)
+class Blocks:
+    """The trees of one forward, cut into buckets of blocks; masks are made once per dtype.
+
+    size: positions in all. calls: attention layers that ran. windows: sliding windows that layers asked for (None for
+    full attention).
+    """
+
+    buckets: list[Bucket]
+    size: int
     calls: int = 0
     windows: set[int | None] = field(default_factory=set)
-    _masks: dict[tuple[int, int | None, torch.dtype, torch.device], Tensor] = field(default_factory=dict)
+    _made: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, trees: Sequence[Tree]) -> Blocks:
         """Blocks for trees laid one behind the other."""
-        spans, start = [], 0
+        by_width: dict[int, list[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]]] = {}
+        first = 0
         for tree in trees:
-            spans.append((start, start + tree.size))
-            start += tree.size
-        return cls(spans, [torch.from_numpy(t.ancestors()) for t in trees], [torch.from_numpy(t.depths) for t in trees])
+            ancestors = tree.ancestors()
+            for start in range(0, tree.size, BLOCK_ROWS):
+                rows = np.arange(start, min(start + BLOCK_ROWS, tree.size))
+                keys = np.flatnonzero(ancestors[rows].any(axis=0))
+                width = -(-len(keys) // KEY_STEP) * KEY_STEP
+                by_width.setdefault(width, []).append((first, rows, keys, ancestors, tree.depths))
+            first += tree.size
+        return cls([_bucket(width, blocks) for width, blocks in by_width.items()], first)
 
-    def mask(self, number: int, window: int | None, dtype: torch.dtype, device: torch.device) -> Tensor:
-        """Additive mask ``[n, n]`` of block ``number``; a token sees at most ``window`` tokens, itself included."""
-        depths = self.depths[number]
-        if window is not None and int(depths.max()) < window:
-            window = None
-        key = (number, window, dtype, device)
-        if key not in self._masks:
-            allowed = self.allowed[number]
-            if window is not None:
-                allowed = allowed & (depths[:, None] - depths[None, :] < window)
+    def on(self, number: int, device: torch.device) -> Bucket:
+        """Bucket ``number`` with its indices on ``device``."""
+        key = (number, device)
+        if key not in self._made:
+            bucket = self.buckets[number]
+            self._made[key] = Bucket(*(getattr(bucket, name).to(device) for name in Bucket.__slots__))
+        return self._made[key]
+
+    def mask(self, number: int, window: int | None, groups: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+        """Additive mask ``[B, 1, groups * BLOCK_ROWS, K]``; a token sees at most ``window`` tokens, itself included."""
+        key = (number, window, groups, dtype, device)
+        if key not in self._made:
+            bucket = self.buckets[number]
+            allowed = bucket.allowed if window is None else bucket.allowed & (bucket.distances < window)
             additive = torch.zeros(allowed.shape, dtype=dtype).masked_fill_(~allowed, torch.finfo(dtype).min)
-            self._masks[key] = additive.to(device)
-        return self._masks[key]
+            self._made[key] = additive.repeat(1, groups, 1)[:, None].to(device)
+        return self._made[key]
+
+
+def _bucket(width: int, blocks: Sequence[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]]) -> Bucket:
+    queries = np.zeros((len(blocks), BLOCK_ROWS), dtype=np.int64)
+    keys = np.zeros((len(blocks), width), dtype=np.int64)
+    allowed = np.zeros((len(blocks), BLOCK_ROWS, width), dtype=np.bool_)
+    distances = np.zeros((len(blocks), BLOCK_ROWS, width), dtype=np.int64)
+    places, positions = [], []
+    for number, (first, rows, seen, ancestors, depths) in enumerate(blocks):
+        row = np.pad(rows, (0, BLOCK_ROWS - len(rows)), constant_values=rows[0])
+        queries[number] = first + row
+        keys[number] = first + np.pad(seen, (0, width - len(seen)), constant_values=seen[0])
+        allowed[number, :, : len(seen)] = ancestors[row][:, seen]
+        distances[number, :, : len(seen)] = depths[row][:, None] - depths[seen][None, :]
+        places.append(number * BLOCK_ROWS + np.arange(len(rows)))
+        positions.append(first + rows)
+    arrays = (queries.ravel(), keys.ravel(), allowed, distances, np.concatenate(places), np.concatenate(positions))
+    return Bucket(*map(torch.from_numpy, arrays))
 
 
 _blocks: ContextVar[Blocks | None] = ContextVar("fluent_tree_blocks", default=None)
@@ -81,7 +132,7 @@ def tree_attention(
     sliding_window: int | None = None,
     **unused: Any,
 ) -> tuple[Tensor, None]:
-    """``[1, heads, T, d]`` queries and ``[1, key heads, T, d]`` keys and values ▶ ``[1, T, heads, d]``, block by block."""
+    """``[1, heads, T, d]`` queries and ``[1, key heads, T, d]`` keys and values ▶ ``[1, T, heads, d]``."""
     blocks = _blocks.get()
     if blocks is None:
         raise RuntimeError(f"attention implementation {NAME} was left on a model outside the scoring engine")
@@ -90,19 +141,25 @@ def tree_attention(
         raise PathRefused(f"attention wants {', '.join(unknown)}, which tree masks do not know")
     blocks.calls += 1
     blocks.windows.add(sliding_window)
-    groups = query.shape[1] // key.shape[1]
-    out = query.new_empty((1, query.shape[2], query.shape[1], value.shape[3]))
-    for number, (start, end) in enumerate(blocks.spans):
-        mask = blocks.mask(number, sliding_window, query.dtype, query.device)
-        q, k, v = query[:, :, start:end], key[:, :, start:end], value[:, :, start:end]
-        if groups > 1:
-            k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
+    heads, key_heads = query.shape[1], key.shape[1]
+    groups = heads // key_heads
+    q, k, v = (tensor[0].transpose(0, 1) for tensor in (query, key, value))  # [T, heads, d]
+    out = query.new_empty((query.shape[2], heads, value.shape[3]))
+    for number in range(len(blocks.buckets)):
+        bucket = blocks.on(number, query.device)
+        mask = blocks.mask(number, sliding_window, groups, query.dtype, query.device)
+        count = len(mask)
+        # query heads that share a key head are folded into the rows: their keys are then read once
+        rows = q.index_select(0, bucket.queries).view(count, BLOCK_ROWS, key_heads, groups, -1).permute(0, 2, 3, 1, 4)
+        rows = rows.reshape(count, key_heads, groups * BLOCK_ROWS, -1)
+        seen, values = (t.index_select(0, bucket.keys).view(count, -1, key_heads, t.shape[-1]).transpose(1, 2) for t in (k, v))
         if softcap is None:
-            block = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scaling)
+            block = functional.scaled_dot_product_attention(rows, seen, values, attn_mask=mask, scale=scaling)
         else:
-            block = _soft_capped(q, k, v, mask, scaling, softcap)
-        out[:, start:end] = block.transpose(1, 2)
-    return out, None
+            block = _soft_capped(rows, seen, values, mask, scaling, softcap)
+        block = block.view(count, key_heads, groups, BLOCK_ROWS, -1).permute(0, 3, 1, 2, 4).reshape(count * BLOCK_ROWS, heads, -1)
+        out.index_copy_(0, bucket.rows, block.index_select(0, bucket.places))
+    return out[None], None
 
 
 def _soft_capped(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: float | None, softcap: float) -> Tensor:
