@@ -81,8 +81,8 @@ class Statistics:
         from fluent.reporting.loading import open_dumps, open_dumps_if_there
 
         self.dumps = open_dumps(Path(stats_folder))
-        wide = open_dumps_if_there(None if wide_folder is None else Path(wide_folder))
-        self._options = {"stats": self.dumps, "wide": wide, "tables": Path(tables), "graphs": Path(graphs)} | options
+        self.wide = open_dumps_if_there(None if wide_folder is None else Path(wide_folder))
+        self._options = {"stats": self.dumps, "wide": self.wide, "tables": Path(tables), "graphs": Path(graphs)} | options
 
     def general_table(self, **options: Any) -> Path:
         """Table 1: R@1 and mean rank, languages × verbalisations."""
@@ -90,7 +90,7 @@ class Statistics:
 
     def wide_table(self, **options: Any) -> Path:
         """Table 7: the same with aliases counted as right."""
-        if self._options["wide"] is None:
+        if self.wide is None:
             raise UserError("no wide dumps: give their folder as wide_folder")
         return self._general("general-wide", options)
 
@@ -126,7 +126,7 @@ class Statistics:
         """What is wrong with the dumps; also writes audit.md, audit.tsv and audit_table.tex."""
         from fluent.reporting.audit import write_audit
 
-        return write_audit(self.dumps, self._options["wide"], self._arguments("audit", options))
+        return write_audit(self.dumps, self.wide, self._arguments("audit", options))
 
     def recall(self, k: int = 1, **options: Any) -> pd.DataFrame:
         """R@k, verbalisations × languages, mean over relations, unrounded."""
@@ -147,13 +147,13 @@ class Statistics:
         return select_for("general", self.dumps, self._arguments("general", options))
 
     def run(self, command: str, **options: Any) -> int:
-        """Any command of the command line on these dumps, such as compare or report."""
-        return int(importlib.import_module(COMMANDS[command][0]).run(self._arguments(command, options)))
+        """Any command of the command line on the same folder, such as compare or report."""
+        return int(importlib.import_module(COMMANDS[command][0]).run(self._arguments(command, {"stats": self.dumps.path} | options)))
 
     def _general(self, command: str, options: dict[str, Any]) -> Path:
         from fluent.reporting.general_table import write_general_table
 
-        folder = self._options["wide"] if command == "general-wide" else self.dumps
+        folder = self.wide if command == "general-wide" and self.wide is not None else self.dumps
         return write_general_table(command, folder, self._arguments(command, options))
 
     def _arguments(self, command: str, options: dict[str, Any]) -> argparse.Namespace:

@@ -37,6 +37,7 @@ def recall_lines(selections: Sequence[Selection]) -> Figure:
             line = [values[id(selection)][k][lang, v] for k in CUTOFFS]
             axis.plot(CUTOFFS, line, label=shown(v), markersize=4, linewidth=1.4, **style_of(v, names))
         axis.set_xticks(CUTOFFS, [f"R@{k}" for k in CUTOFFS])
+        axis.set_ylim(0, 1.02)
     _label_rows(figure, "share of facts")
     _legend_of(figure, names)
     return figure

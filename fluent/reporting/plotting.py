@@ -30,6 +30,7 @@ SEQUENTIAL = "cividis"
 DIVERGING = "PuOr"
 MUTED = "#666666"
 LEGEND_INCHES = 0.35
+LABEL_INCHES = 0.12
 
 LOOK = {
     "font.family": "DejaVu Sans",
@@ -97,7 +98,8 @@ def legend_above(figure: Figure, axis: Axes, columns: int = 4) -> None:
 def save(figure: Figure, folder: Path, name: str, remark: str) -> list[Path]:
     """Write ``{name}.pdf`` (vector) and ``{name}.png``; the remark (caption, signature) goes into their metadata, no date does."""
     top = 1 - LEGEND_INCHES / figure.get_figheight() if figure.legends else 1
-    figure.tight_layout(rect=(0, 0, 1, top))
+    left = LABEL_INCHES / figure.get_figwidth() if figure.get_supylabel() else 0
+    figure.tight_layout(rect=(left, 0, 1, top))
     written = []
     for kind, metadata in (
         ("pdf", {"CreationDate": None, "ModDate": None, "Creator": "stats.py", "Producer": "matplotlib", "Subject": remark}),

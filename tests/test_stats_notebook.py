@@ -1,0 +1,60 @@
+"""statistics.ipynb runs top to bottom, with and without the published dumps; what is shipped of the paper is what we make of it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+import stats
+
+
+def execute(root: Path, work: Path, monkeypatch: pytest.MonkeyPatch, data: str) -> str:
+    """Run a copy of the notebook in a copy of the little it needs; returns all text that it printed."""
+    monkeypatch.setenv("FLUENT_DATA", data)
+    monkeypatch.setenv("PYTHONPATH", str(root))
+    for name in ("tables/paper", "graphs/paper"):
+        shutil.copytree(root / name, work / name)
+    if (root / "stats" / "starter").is_dir():
+        (work / "stats").mkdir()
+        shutil.copytree(root / "stats" / "starter", work / "stats" / "starter", ignore=shutil.ignore_patterns("*.parquet"))
+    notebook = nbformat.read(root / "statistics.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(work)}}).execute()
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert not [output for output in outputs if output.output_type == "error"]
+    texts = [output.get("text") or output.get("data", {}).get("text/markdown", "") for output in outputs]
+    return "\n".join(str(text) for text in texts)
+
+
+def test_notebook_on_shipped_figures(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = execute(root, tmp_path, monkeypatch, str(tmp_path / "nowhere"))
+    assert r"\textbf{0.586}" in text
+    assert "No published dumps here" in text
+
+
+@pytest.mark.data
+def test_notebook_on_published_dumps(root: Path, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = execute(root, tmp_path, monkeypatch, str(published.resolve()))
+    general = (published / "fluent_mlama/tables/general_table.tex").read_text(encoding="utf-8")
+    assert general in text
+    assert "**Equal prompts, unequal ranks** in 22 of 73 dumps" in text
+    assert "Not from these dumps" not in text.partition("No dumps in stats/starter")[0].partition("Dumps of")[0]
+
+
+def test_notebook_is_shipped_executed(root: Path) -> None:
+    notebook = nbformat.read(root / "statistics.ipynb", as_version=4)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(cell.execution_count == number for number, cell in enumerate(code, 1))
+    assert "/tmp/" not in nbformat.writes(notebook)
+
+
+@pytest.mark.data
+def test_shipped_tables_of_the_paper_are_up_to_date(root: Path, published: Path, tmp_path: Path) -> None:
+    statistics = stats.Statistics(published / "fluent_mlama/stats.zip", tables=tmp_path, exclude_short="gt")
+    for made in (statistics.general_table(), statistics.inflection_table()):
+        assert made.read_bytes() == (root / "tables" / "paper" / made.name).read_bytes()
+    for name in ("general", "rank_boxplot"):
+        assert all((root / "graphs" / "paper" / f"{name}.{kind}").stat().st_size > 10_000 for kind in ("pdf", "png"))
