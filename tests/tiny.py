@@ -24,6 +24,7 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "gemma2": ("Gemma2", {**_GROUPED, "sliding_window": 64}),
     "gemma2-short-window": ("Gemma2", {**_GROUPED, "sliding_window": 4}),
     "mistral-short-window": ("Mistral", {**_GROUPED, "sliding_window": 4}),
+    "mistral": ("Mistral", {**_GROUPED, "sliding_window": 64}),
     "cohere": ("Cohere", {**_GROUPED, "logit_scale": 0.25}),
     "opt": ("OPT", {**_SMALL, "ffn_dim": 48, "max_position_embeddings": 128, "word_embed_proj_dim": 32}),
     "bloom": ("Bloom", {"hidden_size": 32, "n_layer": 2, "n_head": 4}),

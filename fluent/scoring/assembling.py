@@ -39,8 +39,9 @@ def add_up(logprobs: Sequence[float], arithmetic: Arithmetic) -> float:
     if arithmetic == "float32":
         return float(sum(logprobs, 0.0))
     total = np.float16(0.0)
-    for value in logprobs:
-        total = np.float16(total + np.float16(value))
+    with np.errstate(over="ignore"):  # beyond -65504 the published sum is -inf as well
+        for value in logprobs:
+            total = np.float16(total + np.float16(value))
     return float(total)
 
 

@@ -1,0 +1,253 @@
+"""Small inputs that other scorers got wrong, and the right behaviour; each trial was a complaint about a peer."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations
+
+import pytest
+import torch
+
+from fluent.console import UserError
+from fluent.scoring import network as network_module
+from fluent.scoring.assembling import add_up, check
+from fluent.scoring.causal import CausalScorer
+from fluent.scoring.contract import Candidate, CandidateScore, Request, RequestScore
+from fluent.scoring.planning import make_plan
+from fluent.scoring.selfcheck import PATHS
+from fluent.scoring.tokens import PromptTokeniser
+from fluent.scoring.trie import NODE_LIMIT, build_tree, cut
+from tests.tiny import byte_level_tokenizer, plain_scores, tiny_model, tiny_scorer
+
+GAP = 5e-4
+
+
+def request(prompt: str, *candidates: str) -> Request:
+    return Request(prompt, tuple(map(Candidate, candidates)))
+
+
+def test_piece_across_the_boundary_is_scored_and_flagged() -> None:
+    scorer = tiny_scorer("gpt2", byte_level_tokenizer(words=("Answer", " world")))
+    asked = [request("Ans", "wer"), request("hello wor", "ld"), request("Ans", "x")]
+    merged, world, apart = scorer.score(asked, tokenisation="joint")
+    assert scorer.tokens(merged.candidates[0].token_ids) == ["Answer"]
+    assert scorer.tokens(world.candidates[0].token_ids) == ["Ġworld"]
+    assert [score.candidates[0].straddles for score in (merged, world, apart)] == [True, True, False]
+    for score, expected in zip((merged, world, apart), plain_scores(scorer, asked, "joint"), strict=True):
+        assert score.candidates[0].token_logprobs == pytest.approx(expected[0], abs=GAP)
+    separate = scorer.score(asked, tokenisation="separate")
+    assert [score.candidates[0].straddles for score in separate] == [False] * 3
+    assert scorer.tokens(separate[0].candidates[0].token_ids) == ["w", "e", "r"]
+
+
+def test_empty_prompt_needs_bos() -> None:
+    asked = [request("", "Paris", "Rome"), request("a", "b", "c")]
+    with_bos = tiny_scorer("llama", byte_level_tokenizer(bos=True))
+    for tokenisation in ("separate", "joint"):
+        score = with_bos.score(asked, tokenisation=tokenisation)[0]
+        assert [len(candidate.token_logprobs) for candidate in score.candidates] == [5, 4]
+        assert (score.prompt_token_ids, score.prompt_token_logprobs, score.prompt_logprob) == ((0,), (), 0.0)
+    without = tiny_scorer("llama", byte_level_tokenizer(bos=False))
+    plan = without.plan(asked, "separate")
+    assert "puts no BOS in front" in plan.unscorable[0]
+    assert [number for pack in plan.packs for number in pack] == [1]
+    with pytest.raises(UserError, match="request 1 cannot be scored"):
+        without.score(asked, tokenisation="joint")
+
+
+def test_candidate_of_no_tokens_is_unscorable() -> None:
+    scorer = tiny_scorer("llama", byte_level_tokenizer())
+    plan = scorer.plan([request("a", "b", ""), request("a", "b")], "separate")
+    assert set(plan.unscorable) == {0} and "no tokens" in plan.unscorable[0]
+
+
+def test_too_long_a_prompt_is_unscorable() -> None:
+    plan = tiny_scorer("llama", byte_level_tokenizer()).plan([request("a" * 200, "b")], "separate")
+    assert "the model has 128 positions" in plan.unscorable[0]
+
+
+FIFTY_TWO = [f"{'abcdefgh'[n % 8]}{'xyz' * (n % 4)}{n}" for n in range(52)]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_path_budget_and_order_change_nothing(path: str) -> None:
+    base = tiny_scorer("llama", byte_level_tokenizer(words=("ab", "xyz")))
+    expected = {
+        c: s.logprob
+        for c, s in zip(FIFTY_TWO, base.score([request("a prompt", *FIFTY_TWO)], tokenisation="joint")[0].candidates, strict=True)
+    }
+    for budget in (1, 60, 4096):
+        scorer = tiny_scorer("llama", byte_level_tokenizer(words=("ab", "xyz")), path=path, token_budget=budget)
+        turned = FIFTY_TWO[::-1]
+        neighbours = [request("a prompt", *turned), request("a prompt b", "c"), request("", "b")]
+        scores = scorer.score(neighbours, tokenisation="joint")[0].candidates
+        assert [score.logprob for score in scores] == pytest.approx([expected[text] for text in turned], abs=GAP)
+
+
+def test_bos_stands_exactly_once() -> None:
+    tokenizer = byte_level_tokenizer(bos=True)
+    for text, add_bos in (("ab", None), ("<s>ab", True), ("ab", True)):
+        tokens = PromptTokeniser(tokenizer, add_bos).tokenise([request(text, "c")], "joint")[0]
+        assert tokens.prompt.count(0) == 1 == tokens.candidates[0].sequence.count(0)
+    never = PromptTokeniser(tokenizer, False)
+    assert not never.bos_in("separate")
+    assert never.tokenise([request("ab", "c")], "separate")[0].prompt.count(0) == 0
+    silent = byte_level_tokenizer(bos=True)
+    silent._tokenizer.post_processor = byte_level_tokenizer(bos=False)._tokenizer.post_processor
+    rule = PromptTokeniser(silent)
+    assert (rule.bos_in("separate"), rule.bos_in("joint")) == (False, True)
+    with pytest.raises(UserError, match="no BOS token"):
+        PromptTokeniser(byte_level_tokenizer(bos=False), True)
+
+
+def test_nan_is_an_error_that_names_prompt_and_candidate() -> None:
+    def score(*logprobs: float) -> RequestScore:
+        return RequestScore((0,), (), 0.0, tuple(CandidateScore((i,), (value,), value) for i, value in enumerate(logprobs)))
+
+    asked = request("a prompt", "x", "y", "z")
+    check(asked, score(-1.0, -2.0, -2.0))
+    check(asked, score(-math.inf, -math.inf, -math.inf))
+    with pytest.raises(UserError, match="NaN for candidate 'y' after prompt 'a prompt'"):
+        check(asked, score(-1.0, math.nan, -2.0))
+    with pytest.raises(UserError, match="'x' and 2 more candidates after prompt 'a prompt' all have the same score"):
+        check(asked, score(-1.0, -1.0, -1.0))
+    with pytest.raises(UserError, match="all scores after prompt 'a prompt' are 0.0"):
+        check(request("a prompt", "x", "y"), score(0.0, 0.0))
+
+
+def test_model_that_gives_nan_is_refused_at_load() -> None:
+    tokenizer = byte_level_tokenizer()
+    model = tiny_model("llama", len(tokenizer))
+    model.model.norm.weight.data.fill_(math.nan)
+    from fluent.scoring.models import LoadedModel
+
+    with pytest.raises(UserError, match="NaN"):
+        CausalScorer(LoadedModel("broken", "random", model, tokenizer, torch.device("cpu"), "float32"))
+
+
+def test_padding_side_of_the_tokenizer_changes_nothing() -> None:
+    results = []
+    for side in ("left", "right"):
+        tokenizer = byte_level_tokenizer()
+        tokenizer.padding_side = side
+        scorer = tiny_scorer("gpt2", tokenizer, path="padded")
+        results.append([s.logprob for s in scorer.score([request("ab", "c", "cdefg")], tokenisation="separate")[0].candidates])
+    assert results[0] == results[1]
+
+
+def test_prompts_that_share_their_beginning_do_not_disturb_each_other() -> None:
+    scorer = tiny_scorer("llama", byte_level_tokenizer(), path="shared-prefix")
+    first, second = request("abcdefghijklmn", "x", "yz"), request("abcdefghijklmo", "x", "yz")
+    together = scorer.score([first, second, first], tokenisation="separate")
+    fresh = [scorer.score([asked], tokenisation="separate")[0] for asked in (first, second)]
+    for mine, alone in zip(together, (*fresh, fresh[0]), strict=True):
+        assert [c.logprob for c in mine.candidates] == pytest.approx([c.logprob for c in alone.candidates], abs=GAP)
+
+
+def test_logits_never_exist_for_more_rows_than_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    original = network_module._log_probabilities
+    monkeypatch.setattr(network_module, "_log_probabilities", lambda logits, *more: seen.append(len(logits)) or original(logits, *more))
+    scorer = tiny_scorer("llama", byte_level_tokenizer())
+    monkeypatch.setattr(network_module, "HEAD_ROWS", 16)
+    seen.clear()
+    asked = request("a prompt of some length", *FIFTY_TWO)
+    scorer.score([asked], tokenisation="separate")
+    assert max(seen) == 16 and sum(seen) == scorer.plan([asked], "separate").state.packs[0][0].size
+    assert sum(seen) < sum(len(asked.prompt) + len(text) for text in FIFTY_TWO) / 10
+
+
+def test_large_candidate_sets_are_cut_and_score_the_same() -> None:
+    prompt = tuple(range(300, 320))
+    candidates = [(*prompt, n % 7, n, n + 1, n % 5) for n in range(600)]
+    parts = cut(prompt, candidates)
+    assert len(parts) == 3 and max(part.size for part in parts) <= NODE_LIMIT
+    assert sorted(s for part in parts for s in part.sequences[1:]) == sorted(set(candidates))
+    assert [build_tree(part.sequences).size for part in parts] == [part.size for part in parts]
+
+
+def test_plan_is_made_of_all_requests_and_equal_prompts_share_a_tree() -> None:
+    scorer = tiny_scorer("llama", byte_level_tokenizer(), token_budget=40)
+    asked = [request(f"prompt {n % 3}", "x", f"y{n}") for n in range(9)]
+    plan = scorer.plan(asked, "separate")
+    assert sorted(number for pack in plan.packs for number in pack) == list(range(9))
+    assert sum(len(pack) for pack in plan.state.packs) == 3
+    assert scorer.plan(asked, "separate").packs == plan.packs
+    apart = make_plan(asked, "separate", scorer.tokeniser, token_budget=40, max_length=None, share_prompts=False)
+    assert sum(len(pack) for pack in apart.state.packs) == 9
+    by_pack = {number: score for n in range(len(plan.packs)) for number, score in scorer.score_pack(plan, n).items()}
+    assert [by_pack[n] for n in range(9)] == scorer.score(asked, tokenisation="separate")
+
+
+def test_out_of_memory_halves_the_forward_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer = tiny_scorer("llama", byte_level_tokenizer())
+    asked = [request("a prompt", *FIFTY_TWO), request("another", "x", "y")]
+    expected = scorer.score(asked, tokenisation="separate")
+    run = scorer.runner.path.run
+
+    def small_machine(trees: list, arithmetic: str) -> list:
+        if sum(tree.size for tree in trees) > 40:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 99 bytes")
+        return run(trees, arithmetic)
+
+    monkeypatch.setattr(scorer.runner.path, "run", small_machine)
+    for mine, whole in zip(scorer.score(asked, tokenisation="separate"), expected, strict=True):
+        assert [c.logprob for c in mine.candidates] == pytest.approx([c.logprob for c in whole.candidates], abs=GAP)
+    assert scorer.describe().self_check["halved_for_memory"] > 1
+    monkeypatch.setattr(scorer.runner.path, "run", lambda *_: (_ for _ in ()).throw(MemoryError()))
+    with pytest.raises(UserError, match="too little memory for even one candidate"):
+        scorer.score(asked, tokenisation="separate")
+
+
+def test_sequences_beyond_an_unknown_window_take_the_padded_path() -> None:
+    tokenizer = byte_level_tokenizer()
+    scorer = tiny_scorer("mistral", tokenizer, path="dense-mask")
+    short, long = [request("a", "b", "cd")], [request("a long prompt " * 6, "b", "cd")]
+    for asked in (short, long):
+        (score,), (expected,) = scorer.score(asked, tokenisation="separate"), plain_scores(scorer, asked, "separate")
+        assert [c.logprob for c in score.candidates] == pytest.approx([sum(values) for values in expected], abs=GAP)
+    assert scorer.describe().self_check["beyond_window"] == 1
+
+
+def test_published_arithmetic_is_softmax_then_log_then_running_sum_in_half_precision() -> None:
+    scorer = tiny_scorer("llama", byte_level_tokenizer())
+    asked = [request("ab c", "defg", "ж", "defh")]
+    (score,) = scorer.score(asked, tokenisation="separate", arithmetic="published-fp16")
+    (tokens,) = scorer.tokeniser.tokenise(asked, "separate")
+    for candidate, ids in zip(score.candidates, (candidate.sequence for candidate in tokens.candidates), strict=True):
+        with torch.inference_mode():
+            logits = scorer.loaded.model(torch.tensor([ids])).logits[0].half()
+        start = len(tokens.prompt)
+        values = [torch.softmax(logits[i - 1], dim=-1)[ids[i]].log() for i in range(start, len(ids))]
+        total = torch.tensor(0.0, dtype=torch.float16)
+        for value in values:
+            total = total + value
+        assert candidate.logprob == pytest.approx(float(total), abs=2e-2)
+        assert all(float(torch.tensor(v).half()) == v for v in candidate.token_logprobs)
+    assert add_up([-10.03125, -0.00390625], "published-fp16") == -10.03125
+    assert add_up([-70000.0, -1.0], "published-fp16") == -math.inf
+    assert add_up([], "float32") == add_up([], "published-fp16") == 0.0
+
+
+def test_tail_tokens_are_counted_from_the_end() -> None:
+    scorer = tiny_scorer("llama", byte_level_tokenizer(words=("ab", "b.")))
+    asked = [Request("x ", (Candidate("ab", "."), Candidate("a", "b."), Candidate("ab", " c.")))]
+    for tokenisation in ("separate", "joint"):
+        assert [c.tail_tokens for c in scorer.score(asked, tokenisation=tokenisation)[0].candidates] == [1, 1, 3]
+
+
+def test_order_of_candidates_never_shows() -> None:
+    scorer = tiny_scorer("qwen2", byte_level_tokenizer())
+    texts = ("a", "ab", "abc", "b")
+    seen = set()
+    for order in permutations(texts):
+        scores = scorer.score([request("p", *order)], tokenisation="separate")[0].candidates
+        seen.add(tuple(sorted((text, round(score.logprob, 3)) for text, score in zip(order, scores, strict=True))))
+    assert len(seen) == 1
+
+
+def test_unknown_path_is_a_user_error() -> None:
+    with pytest.raises(UserError, match="choose auto, tree"):
+        tiny_scorer("llama", byte_level_tokenizer(), path="warp")
+    with pytest.raises(UserError, match="does not work with this model"):
+        tiny_scorer("bloom", byte_level_tokenizer(), path="tree")
