@@ -232,6 +232,20 @@ def test_nllb_chooses_languages_by_flores_codes() -> None:
         _prefix_and_target(tokenizer, None, "en", "la")
 
 
+def test_mbart_and_m2m100_choose_languages_by_their_own_codes(opus_model: Path) -> None:
+    from transformers import M2M100Tokenizer, MBart50Tokenizer
+
+    mbart = MBart50Tokenizer()
+    _, options = _prefix_and_target(mbart, None, "en", "zh")
+    assert (mbart.src_lang, mbart.convert_ids_to_tokens(options["forced_bos_token_id"])) == ("en_XX", "zh_CN")
+    m2m100 = M2M100Tokenizer(str(opus_model / "vocab.json"), str(opus_model / "source.spm"))
+    for code, token in (("ru", "__ru__"), ("hr", "__hr__"), ("nb", "__no__")):
+        _, options = _prefix_and_target(m2m100, None, "en", code)
+        assert (m2m100.src_lang, m2m100.convert_ids_to_tokens(options["forced_bos_token_id"])) == ("en", token)
+    with pytest.raises(UserError, match="this model does not translate language 'la': it knows af, am, ar"):
+        _prefix_and_target(m2m100, None, "en", "la")
+
+
 def test_every_flores_code_of_the_table_is_nllbs() -> None:
     from transformers.models.nllb.tokenization_nllb import FAIRSEQ_LANGUAGE_CODES
 

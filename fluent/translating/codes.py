@@ -51,6 +51,9 @@ _MACRO: dict[str, tuple[str, ...]] = {
 """ISO 639-3 codes that OPUS-MT uses beside or instead of NLLB's first three letters."""
 
 
+_NORWEGIAN = ("nb", "no")
+
+
 def service_code(service: str, table: Mapping[str, str], code: str) -> str:
     """The spelling of language ``code`` in a service's table of names and codes (either may be the key): the table's value.
 
@@ -85,15 +88,15 @@ def opus_token(supported: Collection[str], code: str) -> str:
     return _first(marks, supported, "this OPUS-MT model", code)
 
 
-def seq2seq_language(tokens: Collection[str], code: str) -> str:
-    """The language token of an NLLB, M2M-100 or mBART tokenizer among its ``tokens``."""
-    own = sorted(token for token in tokens if token.startswith(f"{code}_") and len(token) <= len(code) + 3)
-    spellings = [NLLB[code]] if code in NLLB else []
-    return _first([*spellings, f"__{code}__", *own, code], tokens, "this model", code)
+def seq2seq_language(known: Collection[str], code: str) -> str:
+    """How an NLLB (``rus_Cyrl``), mBART (``ru_RU``) or M2M-100 (``ru``) tokenizer spells the language, among those ``known``."""
+    spellings = [*([NLLB[code]] if code in NLLB else []), code, *(_NORWEGIAN if code in _NORWEGIAN else ())]
+    regional = sorted(spelt for spelt in known if spelt.startswith(f"{code}_") and len(spelt) == len(code) + 3)
+    return _first([*spellings, *regional], known, "this model", code)
 
 
 def _first(candidates: Iterable[str], known: Collection[str], service: str, code: str) -> str:
     for candidate in candidates:
         if candidate in known:
             return candidate
-    raise UserError(f"{service} does not translate language '{code}': it knows {', '.join(sorted(known)[:300])}")
+    raise UserError(f"{service} does not translate language '{code}': it knows {', '.join(sorted(known))}")

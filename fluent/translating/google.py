@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, NoReturn
 from unittest.mock import patch
 
-import deep_translator
 import requests
 from deep_translator import exceptions
 from deep_translator.constants import GOOGLE_LANGUAGES_TO_CODES
@@ -76,7 +75,7 @@ class DeepTranslator:
         if engine not in ENGINES:
             raise UserError(f"unknown deep-translator engine '{engine}': choose from {', '.join(ENGINES)}")
         self.name = engine
-        self.model = f"deep-translator-{deep_translator.__version__}"
+        self.model = ""
         self._base_url = base_url
         self._patience = patience or Patience()
         self._session = _Session((self._patience.connect, self._patience.read))

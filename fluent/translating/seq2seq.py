@@ -5,6 +5,7 @@ Greedy or beam search without sampling: the same model gives the same sentences.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -95,13 +96,12 @@ def _prefix_and_target(tokenizer: Any, model: Any, source: str, target: str) -> 
     if hasattr(tokenizer, "supported_language_codes"):  # OPUS-MT (Marian)
         token = opus_token(tokenizer.supported_language_codes, target)
         return (f"{token} " if token else ""), {}
-    special = set(tokenizer.all_special_tokens) | set(tokenizer.get_added_vocab())
-    if hasattr(tokenizer, "src_lang"):  # NLLB, M2M-100, mBART
-        names = {code.strip("_") for code in special if code.startswith("__")}
-        known = names or special
-        tokenizer.src_lang = seq2seq_language(known, source)
-        token = seq2seq_language(known, target)
-        return "", {"forced_bos_token_id": tokenizer.convert_tokens_to_ids(f"__{token}__" if names else token)}
+    if hasattr(tokenizer, "src_lang"):  # M2M-100 and mBART list their languages, NLLB has a token for each
+        ids = getattr(tokenizer, "lang_code_to_id", None) or {
+            token: number for token, number in tokenizer.get_added_vocab().items() if re.fullmatch(r"[a-z]{3}_[A-Z][a-z]{3}", token)
+        }
+        tokenizer.src_lang = seq2seq_language(ids, source)
+        return "", {"forced_bos_token_id": ids[seq2seq_language(ids, target)]}
     mark = f"<2{target}>"
     if mark in tokenizer.get_vocab():  # MADLAD
         return f"{mark} ", {}
