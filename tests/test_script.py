@@ -177,7 +177,7 @@ def test_explain_shows_entities_where_the_protocol_ranks_them(desk: Desk) -> Non
     assert status == 0
     text = out.split("row 3, gt")[1]
     assert "prompt     'Osoba 3 se narodila v'" in text and "Osoba 3 se narodila v ⟦Ostravě⟧." in text
-    assert re.search(r"\d Q103 +-\d+\.\d{4} +Ostrav.* +correct", text) and re.search(r"Ostravě +correct, own form +' ':-\d", text)
+    assert re.search(r"\d +Q103 +-\d+\.\d{4} +Ostrav.* +correct", text) and re.search(r"Ostravě +correct, own form +' ':-\d", text)
     assert re.search(r"by own forms alone: mid-rank \d of 6", text)
 
 
