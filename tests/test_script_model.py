@@ -22,23 +22,21 @@ if TYPE_CHECKING:
     from fluent.scoring.causal import CausalScorer
 
 TEN_FACTS = (
-    "Прага|Франц Кафка родился в |Праге|Prague", "Лондон|Чарли Чаплин родился в |Лондоне|London,Лондиниум",
-    "Вена|Франц Шуберт родился в |Вене|Vienna", "Москва|Александр Пушкин родился в |Москве|Moscow",
-    "Praha|Božena Němcová se narodila ve |Vídni|Vienna", "Brno|Kurt Gödel se narodil v |Brně|Brno",
-    "Madrid|Lope de Vega nació en |Madrid|Madrid", "Málaga| Pablo Picasso nació en |Málaga|Malaga",
-    "上海|姚明出生于|上海|Shanghai,沪", "北京|老舍出生于|北京|Beijing",
+    "Вена|Франц Шуберт родился в |Вене|Vienna", "Вена|Карл Поппер родился в |Вене|Vienna", "Вена| Лиза Мейтнер родилась в |Вене|Vienna",
+    "Madrid|Lope de Vega nació en |Madrid|Madrid", "Madrid|Plácido Domingo nació en |Madrid|Madrid",
+    "Brno|Kurt Gödel se narodil v |Brně|Brno", "Brno|Milan Kundera se narodil v |Brně|Brno", "Brno| |Brně|Brno",
+    "上海|姚明出生于|上海|Shanghai", "上海|刘翔出生于|上海|Shanghai",
 )  # fmt: skip
 
 
 @pytest.mark.model
 def test_ten_facts_score_as_the_plain_way_does(smollm2: CausalScorer) -> None:
-    benchmark = small_benchmark(*TEN_FACTS)
-    task = paper_task(benchmark, ("template", "gt"))
+    task = paper_task(small_benchmark(*TEN_FACTS), ("gt",))
     assert len(task.rows) == 10
     result = compare(smollm2, task.requests())
     assert result.gap <= 5e-4
     assert result.wrong_lists == []
-    assert (result.lists, result.candidates) == (20, 20 * len(task.questions[0].choices))
+    assert (result.lists, result.candidates) == (10, 10 * 8)
 
 
 @pytest.mark.slow
