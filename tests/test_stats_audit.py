@@ -16,7 +16,6 @@ from fluent.records.dump import Dump, write_dump
 from fluent.records.source import open_source
 from fluent.reporting.audit import as_frame, audit
 from fluent.reporting.audit_page import advice_page
-from fluent.reporting.audit_ranks import narrow_from_wide
 from fluent.reporting.audit_rows import against_benchmark, few_shot
 from fluent.reporting.findings import CHECKS, Finding
 from fluent.reporting.loading import DumpFolder, rank_table
@@ -215,11 +214,6 @@ def test_corrected_dumps_tell_ties_and_few_distractors() -> None:
     by_check = {f.check: f for f in findings if f.outcome == "found"}
     assert by_check["ties"].rows == (2,)
     assert by_check["few-distractors"].rows == (3,)
-
-
-def test_narrow_ranks_from_wide_ranks() -> None:
-    wide = {"Moscow": 1, "Москва": 3, "Moskau": 4, "Москве": 9}
-    assert narrow_from_wide(wide, {"Москва", "Москве"}) == {"Москва": 2, "Москве": 7}
 
 
 def test_rows_against_the_benchmark_and_examples(tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from fluent.reporting.distractors import POOL_SIZE, correct_and_excluded, pool
+from fluent.ranking.paper import POOL_LIMIT
+from fluent.ranking.ranks import narrow_from_wide
+from fluent.reporting.distractors import correct_and_excluded, pool
 from fluent.reporting.findings import Finding, Outcome, some_rows
 from fluent.reporting.loading import RankTable
 from fluent.reporting.tails import tails
@@ -56,12 +58,6 @@ def _scored_around(table: RankTable, verbalisation: str) -> list[object]:
     return [(prompt.strip(), prompt[-1:].isspace(), tail) for prompt, tail in zip(prompts, tails(table, verbalisation), strict=True)]
 
 
-def narrow_from_wide(wide: dict[str, int], correct: set[str]) -> dict[str, int]:
-    """Narrow ranks of the correct forms: the aliases that stand before a form in the wide ranks are taken out (fluent_mlama 3.2)."""
-    others = [rank for form, rank in wide.items() if form not in correct]
-    return {form: rank - sum(other < rank for other in others) for form, rank in wide.items() if form in correct}
-
-
 def against_wide(table: RankTable, wide: RankTable) -> Iterator[Finding]:
     """Compare the narrow ranks with those derived from the wide dump; says how they differ, and how often tied forms swapped."""
     if table.protocol != "paper":
@@ -74,9 +70,9 @@ def against_wide(table: RankTable, wide: RankTable) -> Iterator[Finding]:
         ours, theirs = table.prompt_prob[v].to_numpy(), wide.prompt_prob[v].to_numpy()
         for mine, other in shared:
             narrow = table.form_ranks[v][mine]
-            derived = narrow_from_wide(wide.form_ranks[v][other], set(narrow))
-            if set(derived) != set(narrow):
+            if not narrow.keys() <= wide.form_ranks[v][other].keys():
                 continue  # other forms: a row of its own kind, reported by ranked_forms
+            derived = narrow_from_wide(wide.form_ranks[v][other], list(narrow))
             compared += 1
             rounded += bool(ours[mine] != theirs[other])
             finite += bool(np.isfinite(ours[mine]))
@@ -158,7 +154,7 @@ def impossible_ranks(table: RankTable, wide: bool = False) -> Iterator[Finding]:
     excluded = correct_and_excluded(table)
     over = []
     for position, row in enumerate(table.facts.index):
-        room = min(POOL_SIZE, size - len(excluded[position] - {""}))
+        room = min(POOL_LIMIT, size - len(excluded[position] - {""}))
         if any(max(ranks[position].values()) > len(ranks[position]) + room for ranks in table.form_ranks.values()):
             over.append(row)
     yield finding("impossible-ranks", table, over, len(table))

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 
-import pandas as pd
-
-from fluent.records.benchmark import ERROR, Benchmark, find_benchmarks, read_benchmark
+from fluent.ranking.corrected import corrected_task
+from fluent.ranking.entities import FEW_DISTRACTORS
+from fluent.ranking.paper import POOL_LIMIT, sampling_order, select_rows
+from fluent.records.benchmark import Benchmark, find_benchmarks, read_benchmark
 from fluent.records.few_shot import few_shot_name, read_few_shot
 from fluent.records.leakage import find_leakage
 from fluent.records.source import Source
 from fluent.reporting.audit_ranks import finding
-from fluent.reporting.distractors import POOL_SIZE, correct_and_excluded, distractor_counts, pool
+from fluent.reporting.distractors import correct_and_excluded, distractor_counts, pool
 from fluent.reporting.findings import Finding
 from fluent.reporting.loading import RankTable
-
-FEW = 10
-"""Fewer distractors than this are too few (protocol corrected, 7)."""
 
 
 def distractors(table: RankTable) -> Iterator[Finding]:
@@ -27,9 +24,9 @@ def distractors(table: RankTable) -> Iterator[Finding]:
     """
     if table.protocol != "paper":
         return
-    order = sorted(pool(table), key=lambda form: hashlib.sha256(form.encode("utf-8")).digest())
+    order = sampling_order(pool(table))
     english = set(table.facts["en_obj_label"]) - {""}
-    first = order[:POOL_SIZE]
+    first = order[:POOL_LIMIT]
     yield finding("english-distractors", table, of=len(first), count=sum(form in english for form in first), detail="of the first in order")
     excluded = correct_and_excluded(table)
     located: dict[str, set[str]] = {}
@@ -42,7 +39,7 @@ def distractors(table: RankTable) -> Iterator[Finding]:
         objects_of.setdefault(subject, set()).add(entity)
     own, true = [], []
     for row, subject, entity, taken in zip(table.facts.index, table.facts["sub_uri"], table.facts["obj_uri"], excluded, strict=True):
-        drawn = set([form for form in order[: POOL_SIZE + len(taken)] if form not in taken][:POOL_SIZE])
+        drawn = set([form for form in order[: POOL_LIMIT + len(taken)] if form not in taken][:POOL_LIMIT])
         if drawn & located[entity]:
             own.append(row)
         if any(drawn & named[other] for other in objects_of[subject] - {entity}):
@@ -56,43 +53,37 @@ def few_distractors(table: RankTable) -> Iterator[Finding]:
     counts = distractor_counts(table)
     low, high = int(counts.min()), int(counts.max())
     detail = str(low) if low == high else f"{low} to {high}"
-    yield finding("few-distractors", table, table.facts.index[(counts < FEW).to_numpy()], len(table), detail)
+    yield finding("few-distractors", table, table.facts.index[(counts < FEW_DISTRACTORS).to_numpy()], len(table), detail)
     if table.protocol == "paper":
-        yield finding("small-pool", table, table.facts.index[(counts < POOL_SIZE).to_numpy()], len(table), detail)
+        yield finding("small-pool", table, table.facts.index[(counts < POOL_LIMIT).to_numpy()], len(table), detail)
 
 
 def against_benchmark(table: RankTable, benchmark: Benchmark) -> Iterator[Finding]:
-    """The dump's facts against those that the paper's rule keeps (fluent_mlama 1.4); in a corrected dump only strangers are told.
+    """The dump's facts against those that its protocol keeps of the benchmark file as it is now.
 
     Rows that lack because an object cell is empty are named as such: three published files dropped them.
     """
-    keys = (benchmark.table["sub_uri"] + "|" + table.relation + "|" + benchmark.table["obj_uri"]).to_numpy()
-    row_of = dict(zip(keys, benchmark.table.index, strict=True))
+    keys = benchmark.table["sub_uri"] + "|" + table.relation + "|" + benchmark.table["obj_uri"]
+    row_of = dict(zip(keys, benchmark.table.index.tolist(), strict=True))
     here = set(table.fact_keys())
-    if table.protocol == "paper":
-        kept, empty = _kept_rows(benchmark, table)
-    else:
-        kept, empty = pd.Series(True, index=benchmark.table.index), pd.Series(False, index=benchmark.table.index)
-    wanted = {key for key, keep in zip(keys, kept, strict=True) if keep}
-    hollow = {key for key, is_empty in zip(keys, empty, strict=True) if is_empty}
-    extra = sorted(row_of.get(key, -1) for key in here - wanted)
-    lacking = sorted(row_of[key] for key in wanted - here - hollow) if table.protocol == "paper" else []
-    dropped = sorted(row_of[key] for key in (wanted & hollow) - here) if table.protocol == "paper" else []
-    parts = [("holds excluded rows", extra), ("lacks rows", lacking), ("left out rows with an empty object", dropped)]
-    detail = "; ".join(f"{what} {' '.join(map(str, rows))}" for what, rows in parts if rows)
-    yield finding("rows-differ", table, [*extra, *lacking, *dropped], len(wanted), detail)
+    kept, filled = _kept_rows(benchmark, table)
+    wanted, hollow = {keys[row] for row in kept}, {keys[row] for row in kept - filled}
+    parts = {
+        "holds excluded rows": sorted(row_of.get(key, -1) for key in here - wanted),
+        "lacks rows": sorted(row_of[key] for key in wanted - here - hollow),
+        "left out rows with an empty object": sorted(row_of[key] for key in (wanted & hollow) - here),
+    }
+    detail = "; ".join(f"{what} {' '.join(map(str, rows))}" for what, rows in parts.items() if rows)
+    yield finding("rows-differ", table, [row for rows in parts.values() for row in rows], len(wanted), detail)
 
 
-def _kept_rows(benchmark: Benchmark, table: RankTable) -> tuple[pd.Series, pd.Series]:
-    """(rows that the published dumps' rule keeps, those of them with an empty object cell)."""
-    kept = pd.Series(True, index=benchmark.table.index)
-    empty = pd.Series(False, index=benchmark.table.index)
-    for v in table.verbalisations:
-        if v != "template":
-            columns = benchmark.columns(v)
-            kept &= (benchmark.table[columns.object] != ERROR) & (benchmark.table[columns.prompt] != "")
-            empty |= benchmark.table[columns.object] == ""
-    return kept, kept & empty
+def _kept_rows(benchmark: Benchmark, table: RankTable) -> tuple[set[int], set[int]]:
+    """(rows that the protocol keeps, those of them without an empty object cell)."""
+    if table.protocol == "corrected":
+        kept = {question.row for question in corrected_task(benchmark, table.verbalisations).questions}
+        return kept, kept
+    kept = set(select_rows(benchmark, table.verbalisations).kept)
+    return kept, set(select_rows(benchmark, table.verbalisations, drop_empty_objects=True).kept)
 
 
 def few_shot(table: RankTable, benchmark: Benchmark, few_shots: Source) -> Iterator[Finding]:

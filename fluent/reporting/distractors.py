@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
+from fluent.ranking.paper import POOL_LIMIT
 from fluent.records.dump import aliases_of
 from fluent.reporting.loading import RankTable
-
-POOL_SIZE = 50
-"""The most distractors that a fact gets, in both protocols."""
 
 
 def correct_and_excluded(table: RankTable) -> list[set[str]]:
@@ -33,10 +31,10 @@ def distractor_counts(table: RankTable) -> pd.Series:
     if table.n_distractors is not None:
         return table.n_distractors
     size = len(pool(table))
-    return pd.Series([min(POOL_SIZE, size - len(taken - {""})) for taken in correct_and_excluded(table)], index=table.facts.index)
+    return pd.Series([min(POOL_LIMIT, size - len(taken - {""})) for taken in correct_and_excluded(table)], index=table.facts.index)
 
 
 def published_pool(table: RankTable) -> int:
     """The "distractor pool" of the paper's Table 4, which is wrong: it counts an alias list as one string, and correct forms too."""
     forms = {form for v in table.verbalisations for form in table.objects(v)}
-    return min(POOL_SIZE, len(forms | {repr(aliases_of(cell)) for cell in table.facts["aliases"]}))
+    return min(POOL_LIMIT, len(forms | {repr(aliases_of(cell)) for cell in table.facts["aliases"]}))

@@ -10,7 +10,8 @@ from pathlib import Path
 from tabulate import tabulate
 
 from fluent.console import UserError
-from fluent.reporting.distractors import POOL_SIZE, distractor_counts, published_pool
+from fluent.ranking.paper import POOL_LIMIT
+from fluent.reporting.distractors import distractor_counts, published_pool
 from fluent.reporting.latex import Column, Raw, booktabs, write_table
 from fluent.reporting.loading import DumpFolder, RankTable, open_dumps
 from fluent.reporting.selection import ADDITIONAL, R15, SLAVIC
@@ -47,7 +48,7 @@ def write_relation_table(folder: DumpFolder, arguments: argparse.Namespace) -> P
     if paper:
         return write_table(arguments.tables, NAME, paper_layout(langs, relations, templates, tables))
     comments = [
-        f"Facts scored, before any are left out for their length; subscript: distractors of a fact where fewer than {POOL_SIZE}.",
+        f"Facts scored, before any are left out for their length; subscript: distractors of a fact where fewer than {POOL_LIMIT}.",
         f"signature: {folder.signature(tables.values())}",
     ]
     return write_table(arguments.tables, NAME, clean_layout(langs, relations, templates, tables), comments)
@@ -88,7 +89,7 @@ def paper_layout(
         if table is None:
             return "--"
         size = published_pool(table)
-        return str(len(table)) if size == POOL_SIZE else f"{len(table)}_{{{size}}}"
+        return str(len(table)) if size == POOL_LIMIT else f"{len(table)}_{{{size}}}"
 
     rows = [[relation, templates[relation], *(cell(lang, relation) for lang in langs)] for relation in relations]
     text = tabulate(rows, headers=[r"\makecell{Relation\\ID}", "en Template", *langs], tablefmt="latex_raw", disable_numparse=True)
@@ -113,6 +114,6 @@ def clean_layout(
 def _cell(table: RankTable) -> Raw:
     counts = distractor_counts(table)
     low, high = int(counts.min()), int(counts.max())
-    if low >= POOL_SIZE:
+    if low >= POOL_LIMIT:
         return Raw(len(table))
     return Raw(rf"{len(table)}\textsubscript{{{low if low == high else f'{low}--{high}'}}}")
