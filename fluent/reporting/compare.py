@@ -23,8 +23,8 @@ from fluent.reporting.comparing import Pair, Settings, align, compare_pairs
 from fluent.reporting.comparison_tables import latex_body, main_figures, tsv, write_markdown
 from fluent.reporting.distractors import distractor_counts
 from fluent.reporting.latex import write_table
-from fluent.reporting.loading import DumpFolder, RankTable
-from fluent.reporting.options import add_short_rule, output_folder
+from fluent.reporting.loading import DumpFolder, RankTable, open_dumps
+from fluent.reporting.options import add_short_rule
 from fluent.reporting.remarks import SHORT_RULE_TEXTS
 from fluent.reporting.selection import kept_rows, narrow, short_rule
 
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         f"(pooled: of facts), seed {settings.seed}; p: paired permutation test with as many flips, Holm over the languages"
     )
     values, differences = compare_pairs(table, pairs, settings)
-    folder = output_folder(arguments.tables)
+    folder: Path = arguments.tables
     name = "compare_against" if arguments.against else "compare"
     for part, frame in (("values", values), ("differences", differences)):
         write_text(folder / f"{name}_{part}.tsv", tsv(frame))
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def one_folder(arguments: argparse.Namespace) -> tuple[pd.DataFrame, list[Pair], list[str]]:
     """The baseline against every other verbalisation of one folder."""
-    folder = DumpFolder(arguments.stats)
+    folder = open_dumps(arguments.stats)
     tables = chosen_tables(folder, arguments)
     names = list(dict.fromkeys(v for table in tables for v in table.verbalisations))
     if arguments.baseline not in names:
@@ -86,7 +86,7 @@ def one_folder(arguments: argparse.Namespace) -> tuple[pd.DataFrame, list[Pair],
 
 def two_folders(arguments: argparse.Namespace) -> tuple[pd.DataFrame, list[Pair], list[str]]:
     """Each verbalisation of ``--stats`` against the same one of ``--against``, on the facts that both have."""
-    folders = (DumpFolder(arguments.stats), DumpFolder(arguments.against))
+    folders = (open_dumps(arguments.stats), open_dumps(arguments.against))
     tables = [chosen_tables(folder, arguments) for folder in folders]
     shared = [v for v in dict.fromkeys(v for t in tables[0] for v in t.verbalisations) if any(v in t.verbalisations for t in tables[1])]
     if not shared:
