@@ -11,9 +11,10 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fluent.locating.subject import overlaps_all
 from fluent.locating.text import Word, is_break
 
-_FEWEST_OBJECTS = 3
+_FEWEST_SEEN = 3
 _CONTEXT = 3
 _LONGEST_FILLER = 8
 _LEAST_PRECISION = 0.5
@@ -64,34 +65,50 @@ class Frame:
                 self._objects[side][context].add(key)
 
     def _precision(self, side: str, contexts: Sequence[Context]) -> float:
-        """How sure the longest context that is known well makes us."""
+        """How sure the longest context that is known well makes us, 0 if none ever stood beside an object."""
         for context in contexts:
             seen = self._seen[side][context]
-            if seen >= _FEWEST_OBJECTS and len(self._objects[side].get(context, ())) >= min(2, seen):
+            if seen >= _FEWEST_SEEN and len(self._objects[side].get(context, ())) >= 2:
                 return self._hits[side][context] / seen
         return 0.0
+
+    @staticmethod
+    def _both(left: float, right: float) -> float:
+        """The two sides together; where the order of words varies one side may be telling and the other merely possible."""
+        if not left or not right:
+            return max(left, right) / 3
+        return max(left * right, 0.8 * max(left, right))
 
     def agreement(self, words: Sequence[Word], first: int, last: int) -> float:
         """0 to 1: how much the words around the span look like those around an object."""
         items, places = _items(words)
         left = self._precision("left", _lefts(items, places[first]))
         right = self._precision("right", _rights(items, places[last - 1]))
-        return left * right if min(left, right) > 0 else max(left, right) / 3
+        return self._both(left, right)
 
-    def slot(self, words: Sequence[Word]) -> Slot | None:
-        """Where the object must stand by the words around it, if they tell."""
+    def slot(self, words: Sequence[Word], subject: Sequence[tuple[int, int]] = ()) -> Slot | None:
+        """Where the object must stand by the words around it, if they tell, and never where the subject surely is."""
         items, places = _items(words)
         lefts = [self._precision("left", _lefts(items, place)) for place in places]
         rights = [self._precision("right", _rights(items, place)) for place in places]
         best: Slot | None = None
         for first, left in enumerate(lefts):
-            if left < _LEAST_PRECISION:
+            if not left:
                 continue
             for last in range(first + 1, min(len(words), first + _LONGEST_FILLER) + 1):
-                precision = left * rights[last - 1]
-                if rights[last - 1] >= _LEAST_PRECISION and (best is None or precision > best.precision):
-                    best = Slot(first, last, precision)
+                precision = self._both(left, rights[last - 1])
+                if precision >= _LEAST_PRECISION and rights[last - 1]:
+                    if (best is None or precision > best.precision) and not overlaps_all(first, last, subject):
+                        best = Slot(first, last, precision)
+                    break
         return best
+
+    def without_head(self, words: Sequence[Word], first: int, last: int) -> int:
+        """Where the name begins in a filler such as "команди «Іглз»": past lower-case words if objects here bear capitals."""
+        if self._capitals > 0.9 * self.rows and any(word.capital for word in words[first:last]):
+            while not words[first].capital:
+                first += 1
+        return first
 
     def looks_like_object(self, words: Sequence[Word], first: int, last: int) -> bool:
         """Whether the span is written as objects of this relation are: capital or not, an ending that others have."""

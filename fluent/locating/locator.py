@@ -12,7 +12,7 @@ from fluent.locating.matching import Match, exact_matches, inflected_matches, pa
 from fluent.locating.result import Location, NotFound, Outcome, Row
 from fluent.locating.similarity import Similarity
 from fluent.locating.span import widen
-from fluent.locating.subject import subject_windows
+from fluent.locating.subject import overlaps_all, subject_windows
 from fluent.locating.text import Word, split_words
 
 _TRUST = {
@@ -22,6 +22,11 @@ _TRUST = {
 _ENOUGH = 0.85
 _SURE = 0.85
 _LEAST = 0.5
+_IN_SLOT = 0.5
+_CLOSE = 0.95
+_IN_SUBJECT = 0.8
+_GLOSS = 0.8
+_OPENING, _CLOSING = tuple("(（["), tuple(")）]")
 _KNOWN_FORMS = 12
 
 
@@ -54,6 +59,9 @@ class Locator:
         self.lang = lang
         self.relation = relation
         self._similarity = Similarity(lang)
+        self._forget()
+
+    def _forget(self) -> None:
         self._categories = Categories()
         self._frame = Frame()
         self._known: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
@@ -63,30 +71,32 @@ class Locator:
     def fit(self, rows: Iterable[Row]) -> Locator:
         """Learn from all rows of the relation (labels, frame, forms); returns itself."""
         rows = list(rows)
+        self._forget()
         self._categories = Categories.learn(row.label for row in rows if row.label)
-        for row in rows:
-            self._owners[tuple(word.text for word in split_words(row.label))].add((row.object_key, row.english))
-        unsure = []
+        for label, key, english in {(row.label, row.object_key, row.english) for row in rows}:
+            for name in self._lemma_keys(split_words(label)):
+                self._owners[name].add((key, english))
         frame = Frame()
+        known: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        unsure = []
         for row in rows:
             sentence = self._take_apart(row)
             best = self._best(sentence) if sentence.words else None
-            if best is not None and best[0].confidence >= _SURE and not best[1]:
-                self._learn(frame, sentence, best[0].match)
+            if best is not None and best[0].confidence >= _SURE and not best[0].inside and not best[1]:
+                match = best[0].match
+                frame.add(sentence.words, match.first, match.last, row.object_key)
+                start, end = widen(row, sentence.words, match, self._similarity, self._categories)
+                known[row.object_key][row.sentence[start:end], match.method] += 1
             elif sentence.words:
                 unsure.append(sentence)
-        self._frame = frame
+        self._frame, self._known = frame, known
         for sentence in unsure:
-            slot = frame.slot(sentence.words) if frame.known else None
+            slot = frame.slot(sentence.words, sentence.windows) if frame.known else None
             if slot is not None:
-                filler = tuple(word.text for word in sentence.words[slot.first : slot.last])
+                first = frame.without_head(sentence.words, slot.first, slot.last)
+                filler = tuple(word.text for word in sentence.words[first : slot.last])
                 self._fillers[filler][sentence.row.object_key] += 1
         return self
-
-    def _learn(self, frame: Frame, sentence: _Sentence, match: Match) -> None:
-        frame.add(sentence.words, match.first, match.last, sentence.row.object_key)
-        start, end = widen(sentence.row, sentence.words, match, self._similarity, self._categories)
-        self._known[sentence.row.object_key][sentence.row.sentence[start:end], match.method] += 1
 
     def locate(self, row: Row) -> Outcome:
         """Where the row's object stands, or why that cannot be told."""
@@ -117,7 +127,7 @@ class Locator:
         """The surest place and whether another one is nearly as sure; the surer ways are tried first."""
         places: list[_Place] = []
         for matches in self._ways(sentence):
-            places += [self._judge(match, sentence) for match in matches]
+            places += [self._judge(match, sentence) for match in matches if not self._is_another(match, sentence)]
             outside = [place for place in places if not place.inside]
             if outside and max(place.confidence for place in outside) >= _ENOUGH:
                 break
@@ -145,31 +155,54 @@ class Locator:
 
     def _by_frame(self, sentence: _Sentence) -> list[Match]:
         """The words that fill the object's slot, if nothing speaks against them."""
-        slot = self._frame.slot(sentence.words) if self._frame.known else None
-        if slot is None or any(first < slot.last and slot.first < last for first, last in sentence.windows):
+        slot = self._frame.slot(sentence.words, sentence.windows) if self._frame.known else None
+        if slot is None:
             return []
         row, words = sentence.row, sentence.words
-        filler = tuple(word.text for word in words[slot.first : slot.last])
-        owners = self._owners.get(filler, set())
-        if owners and all(key != row.object_key and english != row.english for key, english in owners):
-            return []
-        if not self._frame.looks_like_object(words, slot.first, slot.last):
-            return []
+        first = self._frame.without_head(words, slot.first, slot.last)
+        filler = tuple(word.text for word in words[first : slot.last])
         counts = self._fillers.get(filler, Counter())
         seconded = counts[row.object_key] >= 2 and counts[row.object_key] >= 0.6 * counts.total()
-        return [Match(slot.first, slot.last, slot.precision * (1.0 if seconded else 0.8), "frame")]
+        if not seconded and not self._frame.looks_like_object(words, first, slot.last):
+            return []
+        return [Match(first, slot.last, slot.precision**0.5 * (1.0 if seconded else 0.75), "frame")]
+
+    def _lemma_keys(self, words: Sequence[Word]) -> list[tuple[str, ...]]:
+        """By what a name is known whatever its case: its words, and the lemmas if it is one word."""
+        if len(words) == 1:
+            return [(lemma,) for lemma in self._similarity.lemmas(words[0].text)]
+        return [tuple(word.text for word in words)]
+
+    def _is_another(self, match: Match, sentence: _Sentence) -> bool:
+        """Whether a loosely matched place is, taken closely, the name of another object of the relation."""
+        if match.score >= _CLOSE and match.method != "frame":
+            return False
+        owners = {owner for name in self._lemma_keys(sentence.words[match.first : match.last]) for owner in self._owners.get(name, ())}
+        row = sentence.row
+        return bool(owners) and all(key != row.object_key and english != row.english for key, english in owners)
 
     def _judge(self, match: Match, sentence: _Sentence) -> _Place:
-        confidence = match.score * _TRUST[match.method]
+        confidence = match.score * _TRUST[match.method] * (_GLOSS if self._in_brackets(match, sentence) else 1.0)
+        windows = sentence.windows
+        inside = overlaps_all(match.first, match.last, windows)
+        likely = windows and overlaps_all(match.first, match.last, [windows[-1 if _object_first(sentence.row) else 0]])
+        agreement = 0.0
         if self._frame.known and match.method != "frame":
             agreement = self._frame.agreement(sentence.words, match.first, match.last)
-            confidence *= 0.75 + 0.25 * min(1.0, agreement / 0.5)
-        return _Place(match, confidence, self._inside(match, sentence.windows))
+            if agreement >= _IN_SLOT:
+                confidence += (1 - confidence) * agreement / 2
+                inside = False
+            else:
+                confidence *= 0.75 + 0.25 * agreement / _IN_SLOT
+        if likely and agreement < _IN_SLOT:
+            confidence *= _IN_SUBJECT
+        return _Place(match, confidence, inside)
 
     @staticmethod
-    def _inside(match: Match, windows: Sequence[tuple[int, int]]) -> bool:
-        """Whether the match overlaps every window that may be the subject's, without reaching past it on both sides."""
-        return bool(windows) and all(match.first < last and first < match.last for first, last in windows)
+    def _in_brackets(match: Match, sentence: _Sentence) -> bool:
+        """Whether the place is a gloss of its own: "(CNN)"."""
+        text, words = sentence.row.sentence, sentence.words
+        return words[match.first].gap[-1:] in _OPENING and text[words[match.last - 1].end :][:1] in _CLOSING
 
     def _longer(self, best: _Place, places: Sequence[_Place]) -> _Place:
         """A verbatim longer name around the best place, if the words it adds are a name's and not the frame's."""
@@ -181,6 +214,10 @@ class Locator:
     @staticmethod
     def _order(place: _Place, sentence: _Sentence) -> int:
         """Of equal places the later one is taken, unless the template has the object before the subject."""
-        template = sentence.row.template
-        before = "[Y]" in template and "[X]" in template and template.index("[Y]") < template.index("[X]")
-        return -place.match.first if before else place.match.first
+        return -place.match.first if _object_first(sentence.row) else place.match.first
+
+
+def _object_first(row: Row) -> bool:
+    """Whether the template has ``[Y]`` before ``[X]``."""
+    object_at, subject_at = row.template.find("[Y]"), row.template.find("[X]")
+    return 0 <= object_at < subject_at

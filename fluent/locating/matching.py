@@ -102,7 +102,7 @@ def partial_matches(form: Form, words: Sequence[Word], similarity: Similarity) -
             seen.add(step)
             weight += len(form.words[step].text) * likeness
             last += 1
-        if not _other_name(form, words, first, last, used):
+        if (last - first > 1 or not words[first].unspaced) and not _other_name(form, words, first, last, used):
             yield Match(first, last, (weight / letters) ** 0.5, "part", form)
 
 

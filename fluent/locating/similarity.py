@@ -102,7 +102,7 @@ def stem_score(name: str, word: str) -> float:
     if ending == 0:
         likely = len(name) > 2 and new_ending <= max(2, len(name))
     else:
-        likely = shared >= 3 and ending <= 3 and shared >= 0.6 * len(name) and shared >= 0.45 * len(word)
+        likely = shared >= 3 and ending <= min(3, new_ending + 2) and shared >= 0.6 * len(name) and shared >= 0.45 * len(word)
     return max(0.0, 0.9 - 0.04 * ending - 0.03 * new_ending) if likely else 0.0
 
 

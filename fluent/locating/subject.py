@@ -8,14 +8,16 @@ from fluent.locating.similarity import Similarity
 from fluent.locating.text import Word, split_words
 
 _LEAST_LIKENESS = 0.6
-_WIDEST_GAP = 1
+_LONGEST_STRANGE = 3
+_NEARLY_BEST = 0.6
 
 
 def subject_windows(labels: Sequence[str], words: Sequence[Word], similarity: Similarity) -> list[tuple[int, int]]:
     """The runs of words that tell the subject best, as (first, last exclusive): equally good ones if there are several.
 
-    A run holds each word of a label once and at most one strange word in between; the best run holds most of the label's
-    letters in fewest words. Labels in two languages are tried and the better one counts.
+    A run holds each word of a label once and little words in between; the best run holds most of the label's letters in
+    fewest words, and runs nearly as good are kept: one of them is the subject, the other may be the object. Labels in two
+    languages are tried and the better one counts, the longer of two equals.
     """
     best: list[tuple[int, int]] = []
     best_weight = 0.0
@@ -35,22 +37,29 @@ def _best_windows(names: Sequence[Word], words: Sequence[Word], similarity: Simi
         if not steps:
             continue
         seen: set[int] = set()
-        strange, end = 0, first
+        end = first
         for place in range(first, len(words)):
             free = [step for step in alike[place] if step not in seen]
             if free:
                 seen.add(free[0])
-                strange, end = 0, place + 1
-            else:
-                strange += 1
-                if strange > _WIDEST_GAP or alike[place]:
-                    break
+                end = place + 1
+            elif alike[place] or words[place].unspaced or len(words[place].text) > _LONGEST_STRANGE:
+                break
         weight = sum(len(names[step].text) for step in seen) / letters - 0.001 * (end - first)
         best[first, end] = weight
     if not best:
         return 0.0, []
     top = max(best.values())
-    return top, [window for window, weight in best.items() if weight >= top - 1e-9]
+    kept: list[tuple[int, int]] = []
+    for window, weight in sorted(best.items(), key=lambda item: -item[1]):
+        if weight >= _NEARLY_BEST * top and not any(window[0] < last and first < window[1] for first, last in kept):
+            kept.append(window)
+    return top + 0.001 * letters, sorted(kept)
+
+
+def overlaps_all(first: int, last: int, windows: Sequence[tuple[int, int]]) -> bool:
+    """Whether words ``first`` to ``last`` touch every window that may be the subject's (and there is one)."""
+    return bool(windows) and all(first < end and start < last for start, end in windows)
 
 
 def _alike(name: Word, word: Word, similarity: Similarity) -> bool:
