@@ -65,7 +65,9 @@ class Categories:
         return learnt
 
     def strip(self, words: tuple[Word, ...]) -> tuple[Word, ...]:
-        """The words without category words at either end; at least one is left."""
+        """The words without category words at either end (of a script without blanks: one character); one is left at least."""
+        if len(words) > 1 and words[-1].unspaced:
+            return words[:-1] if words[-1].text in self.last else words
         while len(words) > 1 and (words[-1].text in self.last or words[-1].text in _LEGAL):
             words = words[:-1]
         while len(words) > 1 and words[0].text in self.first:

@@ -10,10 +10,10 @@ from fluent.locating.forms import Categories, forms_of
 from fluent.locating.frame import Frame
 from fluent.locating.matching import Match, exact_matches, inflected_matches, partial_matches, similar_matches
 from fluent.locating.result import Location, NotFound, Outcome, Row
-from fluent.locating.similarity import Similarity
+from fluent.locating.similarity import Similarity, spelling
 from fluent.locating.span import widen
 from fluent.locating.subject import overlaps_all, subject_windows
-from fluent.locating.text import Word, split_words
+from fluent.locating.text import Word, fold, split_words
 
 _TRUST = {
     "exact": 0.98, "inflected": 0.96, "known": 0.93, "reduced": 0.92, "alias": 0.9, "english": 0.9,
@@ -66,7 +66,7 @@ class Locator:
         self._frame = Frame()
         self._known: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
         self._fillers: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
-        self._owners: dict[tuple[str, ...], set[tuple[str, str]]] = defaultdict(set)
+        self._owners: dict[tuple[str, ...], set[tuple[str, str, str]]] = defaultdict(set)
 
     def fit(self, rows: Iterable[Row]) -> Locator:
         """Learn from all rows of the relation (labels, frame, forms); returns itself."""
@@ -75,14 +75,14 @@ class Locator:
         self._categories = Categories.learn(row.label for row in rows if row.label)
         for label, key, english in {(row.label, row.object_key, row.english) for row in rows}:
             for name in self._lemma_keys(split_words(label)):
-                self._owners[name].add((key, english))
+                self._owners[name].add((key, english, label))
         frame = Frame()
         known: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
         unsure = []
         for row in rows:
             sentence = self._take_apart(row)
             best = self._best(sentence) if sentence.words else None
-            if best is not None and best[0].confidence >= _SURE and not best[0].inside and not best[1]:
+            if best is not None and self._is_sure(best[0], sentence) and not best[1]:
                 match = best[0].match
                 frame.add(sentence.words, match.first, match.last, row.object_key)
                 start, end = widen(row, sentence.words, match, self._similarity, self._categories)
@@ -97,6 +97,12 @@ class Locator:
                 filler = tuple(word.text for word in sentence.words[first : slot.last])
                 self._fillers[filler][sentence.row.object_key] += 1
         return self
+
+    @staticmethod
+    def _is_sure(place: _Place, sentence: _Sentence) -> bool:
+        """Whether the frame may be learnt from the place; a shortened name in a script without blanks may be cut wrongly."""
+        cut = place.match.method == "reduced" and sentence.words[place.match.first].unspaced
+        return place.confidence >= _SURE and not place.inside and not cut
 
     def locate(self, row: Row) -> Outcome:
         """Where the row's object stands, or why that cannot be told."""
@@ -136,6 +142,7 @@ class Locator:
             return (places[0], False) if places else None
         best = max(outside, key=lambda place: (place.confidence, self._order(place, sentence)))
         best = self._longer(best, outside)
+        best = self._whole_filler(best, sentence)
         rivals = [p for p in places if p.match.score * _TRUST[p.match.method] >= 0.9 * best.match.score * _TRUST[best.match.method]
                   and (p.match.last <= best.match.first or p.match.first >= best.match.last)]
         return best, bool(rivals)
@@ -177,9 +184,12 @@ class Locator:
         """Whether a loosely matched place is, taken closely, the name of another object of the relation."""
         if match.score >= _CLOSE and match.method != "frame":
             return False
-        owners = {owner for name in self._lemma_keys(sentence.words[match.first : match.last]) for owner in self._owners.get(name, ())}
-        row = sentence.row
-        return bool(owners) and all(key != row.object_key and english != row.english for key, english in owners)
+        row, found = sentence.row, sentence.words[match.first : match.last]
+        owners = {owner for name in self._lemma_keys(found) for owner in self._owners.get(name, ())}
+        if not owners or any(key == row.object_key or english == row.english for key, english, _ in owners):
+            return False
+        place = " ".join(word.text for word in found)
+        return spelling(fold(row.label), place) < max(spelling(fold(label), place) for _, _, label in owners)
 
     def _judge(self, match: Match, sentence: _Sentence) -> _Place:
         confidence = match.score * _TRUST[match.method] * (_GLOSS if self._in_brackets(match, sentence) else 1.0)
@@ -197,6 +207,16 @@ class Locator:
         if likely and agreement < _IN_SLOT:
             confidence *= _IN_SUBJECT
         return _Place(match, confidence, inside)
+
+    def _whole_filler(self, best: _Place, sentence: _Sentence) -> _Place:
+        """In a script without blanks, the whole slot where the best place is but a piece of it, as of a name spelt otherwise."""
+        match, words = best.match, sentence.words
+        if match.method not in ("reduced", "part", "similar") or not words[match.first].unspaced or not self._frame.known:
+            return best
+        slot = self._frame.slot(words, sentence.windows)
+        if slot is None or not slot.first <= match.first < match.last <= slot.last or slot.last - slot.first > match.last - match.first + 3:
+            return best
+        return replace(best, match=replace(match, first=slot.first, last=slot.last))
 
     @staticmethod
     def _in_brackets(match: Match, sentence: _Sentence) -> bool:

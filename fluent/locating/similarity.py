@@ -106,6 +106,11 @@ def stem_score(name: str, word: str) -> float:
     return max(0.0, 0.9 - 0.04 * ending - 0.03 * new_ending) if likely else 0.0
 
 
+def spelling(name: str, word: str) -> float:
+    """Normalised Levenshtein similarity of the two as they are, 0 to 1."""
+    return float(Levenshtein.normalized_similarity(name, word))
+
+
 @lru_cache(maxsize=100_000)
 def resemblance(name: str, word: str) -> float:
     """Normalised Levenshtein similarity of the two, romanised where the scripts differ, endings of the word left out."""

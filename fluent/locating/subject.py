@@ -10,6 +10,7 @@ from fluent.locating.text import Word, split_words
 _LEAST_LIKENESS = 0.6
 _LONGEST_STRANGE = 3
 _NEARLY_BEST = 0.6
+_LEAST_WEIGHT = 0.3
 
 
 def subject_windows(labels: Sequence[str], words: Sequence[Word], similarity: Similarity) -> list[tuple[int, int]]:
@@ -50,6 +51,8 @@ def _best_windows(names: Sequence[Word], words: Sequence[Word], similarity: Simi
     if not best:
         return 0.0, []
     top = max(best.values())
+    if top < _LEAST_WEIGHT:
+        return 0.0, []
     kept: list[tuple[int, int]] = []
     for window, weight in sorted(best.items(), key=lambda item: -item[1]):
         if weight >= _NEARLY_BEST * top and not any(window[0] < last and first < window[1] for first, last in kept):
