@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from fluent.console import UserError, progress_bar
 from fluent.ranking.packs import PackStore, fingerprint
 from fluent.records.atomic import write_bytes, write_text
-from fluent.scoring.contract import Candidate, Plan, Request, RequestScore, Scorer
+from fluent.scoring.contract import Candidate, Request, RequestScore, Scorer
 from probes.zhoblimp.data import PairRow
 
 _SCHEMA = pa.schema(
@@ -99,11 +99,11 @@ def score_pairs(scorer: Scorer, rows: Sequence[PairRow], place: Place, label: st
                 packs[number] = scorer.score_pack(plan, number)
                 store.save(number, packs[number])
                 bar.update(len(plan.packs[number]))
-    return _frame(plan, rows, packs)
+    return frame_of(rows, {number: score for pack in packs.values() for number, score in pack.items()})
 
 
-def _frame(plan: Plan, rows: Sequence[PairRow], packs: Mapping[int, Mapping[int, RequestScore]]) -> pd.DataFrame:
-    scores = {number: score for pack in packs.values() for number, score in pack.items()}
+def frame_of(rows: Sequence[PairRow], scores: Mapping[int, RequestScore]) -> pd.DataFrame:
+    """The scores of all pairs as they are kept; ``scores`` by the pairs' numbers in ``rows``."""
     records = []
     for number, row in enumerate(rows):
         good, bad = scores[number].candidates

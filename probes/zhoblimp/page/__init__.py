@@ -1,0 +1,1 @@
+"""The web page on which paradigms are written, tried out and scored."""
