@@ -137,7 +137,7 @@ def test_no_service_at_all(httpserver: HTTPServer) -> None:
 def test_a_row_that_the_engine_refuses_is_not_tried_again(httpserver: HTTPServer) -> None:
     translator, service = google(httpserver, good_page)
     ((_, answer),) = translator.translate([make_item(sentence="x" * 5000)])
-    assert (answer.status, len(service.requests)) == ("failed", 0)
+    assert (answer.status, len(service.requests)) == ("missing", 0)
 
 
 def test_unknown_engine_and_unknown_language_tell_the_list(monkeypatch: pytest.MonkeyPatch) -> None:

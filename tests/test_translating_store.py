@@ -131,7 +131,7 @@ def test_a_back_end_of_files_is_not_kept(tmp_path: Path) -> None:
 def test_a_service_that_is_down_ends_the_run_soon(tmp_path: Path) -> None:
     many = [replace(ITEMS[0], row=row, sentence=f"{row} x") for row in range(40)]
     parrot = Parrot(failing=frozenset(range(40)))
-    with pytest.raises(UserError, match=r"parrot failed 10 rows one after the other \(last: HTTP 500\); .* kept in .*s.sqlite"):
+    with pytest.raises(UserError, match=r"parrot failed 6 rows one after the other \(last: HTTP 500\); .* kept in .*s.sqlite"):
         run(parrot, tmp_path / "s.sqlite", many)
     assert len(parrot.asked) == FAILURES_IN_A_ROW
 

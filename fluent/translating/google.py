@@ -21,7 +21,7 @@ from deep_translator.constants import GOOGLE_LANGUAGES_TO_CODES
 from deep_translator.engines import __engines__
 
 from fluent.console import UserError
-from fluent.translating.backend import FAILED, Answer, Item, text_hash
+from fluent.translating.backend import Answer, Item, text_hash
 from fluent.translating.codes import service_code
 from fluent.translating.patience import Pace, Patience, RowFault, TryLater, retry_after
 
@@ -106,7 +106,7 @@ class DeepTranslator:
             try:
                 yield item, Answer(self._patience.persist(self.name, partial(self._ask, engines[pair], item.sentence)))
             except RowFault as fault:
-                yield item, Answer(None, FAILED, detail=str(fault))
+                yield item, Answer(None, fault.status, detail=str(fault))
 
     def _code(self, code: str) -> str:
         constants = importlib.import_module("deep_translator.constants")
@@ -140,7 +140,7 @@ class DeepTranslator:
         try:
             text = self._through_session(engine.translate, sentence, **_CALL.get(self.name, {}))
         except (exceptions.NotValidLength, exceptions.NotValidPayload) as error:
-            raise RowFault(f"sentence not accepted ({type(error).__name__})") from error
+            raise RowFault(f"sentence not accepted ({type(error).__name__})", "missing") from error
         except Exception as error:  # the engines raise three families, and KeyError & co. on garbage
             self._explain(error)
         if text is None and self._status() >= 300:

@@ -16,6 +16,7 @@ from typing import TypeVar
 import tenacity
 
 from fluent.console import UserError
+from fluent.translating.backend import FAILED
 
 Result = TypeVar("Result")
 
@@ -30,7 +31,14 @@ class TryLater(Exception):
 
 
 class RowFault(Exception):
-    """This row cannot be had, and asking again would not help; other rows may be fine. Its text never holds a key or a URL."""
+    """This row cannot be had now; other rows may be fine. Its text never holds a key or a URL.
+
+    status: of the answer that the row gets: ``failed`` is asked for again by the next run, anything else is kept.
+    """
+
+    def __init__(self, reason: str, status: str = FAILED) -> None:
+        super().__init__(reason)
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)

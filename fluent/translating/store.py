@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS answers (
 ) WITHOUT ROWID;
 """
 
-FAILURES_IN_A_ROW = 10
+FAILURES_IN_A_ROW = 6
 """After so many failed rows one after the other the service is taken to be down, and the run ends with what it has."""
 
 Key = tuple[str, str, str, str, str, str]
