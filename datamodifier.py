@@ -233,6 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for _, translator in translators:
             translator.check(SOURCE, modifier.lang, modifier.relation)
     wikidata = Wikidata(chosen.store, api=urls.get("wikidata", API), refresh=chosen.refresh)
+    with_aliases = chosen.aliases == "wikidata"
     with Store(chosen.store) as store, closing(wikidata):
         for modifier in modifiers:
             for name, translator in translators:
@@ -240,8 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     few_shot = modifier.add_few_shot_prompt(chosen.few_shot, number=chosen.shots, seed=chosen.seed)
                     few_shots[modifier.lang, modifier.relation] = few_shot
                 modifier.add_translations(name, translator, store=store, refresh=chosen.refresh, mend=not chosen.as_returned)
-            if chosen.aliases == "wikidata":
-                _try_aliases(modifier, wikidata)
+            with_aliases = with_aliases and _try_aliases(modifier, wikidata)
             counts = modifier.add_prompt_obj_split()
             path = modifier.save(chosen.out, chosen.spec)
             for name, count in counts.items():
@@ -255,12 +255,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             note(f"{chosen.gender}: {len(genders)} of {len(people)} subjects have a gender")
 
 
-def _try_aliases(modifier: DataModifier, wikidata: Wikidata) -> None:
-    """Sentences are worth having without aliases, so that a Wikidata that is out of reach stops nothing."""
+def _try_aliases(modifier: DataModifier, wikidata: Wikidata) -> bool:
+    """Sentences are worth having without aliases, so a Wikidata that is out of reach stops nothing; False: ask it no more."""
     try:
         modifier.add_aliases(wikidata)
     except UserError as error:
-        note(f"{modifier.lang} {modifier.relation}: no aliases: {error} (or choose --aliases none)")
+        note(f"no aliases from {modifier.lang} {modifier.relation} on: {error} (or choose --aliases none)")
+        return False
+    return True
 
 
 def _shared(mlama: MLama, lang: str) -> list[str]:

@@ -119,7 +119,7 @@ class Wikidata:
                 try:
                     found = self._patience.persist("Wikidata", partial(self._ask, batch, props, languages))
                 except RowFault as fault:
-                    raise UserError(f"Wikidata gives no answer ({fault}); what was fetched is kept: run the same command again") from fault
+                    raise UserError(f"Wikidata is out of reach ({fault}); what was fetched is kept: run the same command again") from fault
                 for uri in batch:
                     yield uri, found.get(uri, {})
                 bar.update(len(batch))
