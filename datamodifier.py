@@ -9,29 +9,28 @@ goes on where a stopped one was. ``docs/translating.md`` tells of the back ends 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Protocol
 
 import pandas as pd
 
-from fluent.console import UserError, mark_span, note, progress_bar, run_main
+from fluent.console import UserError, note, progress_bar, run_main
 from fluent.languages import language
 from fluent.locating.locator import Locator
-from fluent.locating.result import Row
-from fluent.records.benchmark import TEMPLATE, Benchmark, is_usable, make_benchmark, name_columns, split_aliases, write_benchmark
+from fluent.records.benchmark import TEMPLATE, Benchmark, make_benchmark, name_columns, write_benchmark
 from fluent.records.few_shot import FewShot
 from fluent.records.leakage import find_leakage
 from fluent.translating.arguments import check_choices, check_names, make_parser, report, split_url
-from fluent.translating.backend import OK, Item, Translator
+from fluent.translating.backend import OK, Translator
 from fluent.translating.checks import Checked, check
 from fluent.translating.cleaning import simplify
 from fluent.translating.cutting import cut_sentences
+from fluent.translating.facts_table import items_of, lines_of, rows_of
 from fluent.translating.few_shots import MOST_SHOTS, find_or_draw
 from fluent.translating.registry import Options, check_name, make_translator
 from fluent.translating.store import Store, ask
-from fluent.translating.wikidata import API, Names, Wikidata, alias_cell, write_genders
+from fluent.translating.wikidata import API, Names, NameSource, Wikidata, alias_cell, write_genders
 from reader import MLama, fill_template
 
 SOURCE = "en"
@@ -39,12 +38,6 @@ FACT_COLUMNS = (
     "sub_uri", "en_sub_label", "sub_label", "obj_uri", "en_obj_label", "obj_label",
     "en_template", "template", "template_prompt", "template_tail", "template_status",
 )  # fmt: skip
-
-
-class NameSource(Protocol):
-    """What knows the names of entities: ``Wikidata``, or anything else with this method."""
-
-    def names(self, uris: Sequence[str], language: str) -> Mapping[str, Names]: ...
 
 
 class DataModifier:
@@ -79,7 +72,7 @@ class DataModifier:
         """
         check_name(name)
         backend.check(SOURCE, self.lang, self.relation)
-        items = self._items()
+        items = items_of(self.table, self.relation, SOURCE, self.lang)
         found: dict[int, Checked] = {}
         with progress_bar(total=len(items), unit="sentences", label=f"{self.lang} {self.relation} {name}") as bar:
             for item, answer in ask(backend, items, store, refresh=refresh):
@@ -91,6 +84,10 @@ class DataModifier:
 
     def mend(self, name: str, row: int, sentence: str) -> None:
         """Put a sentence written by hand in place of a translation (before ``add_prompt_obj_split``)."""
+        if name not in self.checked or row not in self.table.index:
+            raise UserError(
+                f"no row {row} of a verbalisation '{name}': there are {len(self.table)} rows of {', '.join(self.verbalisations[1:])}"
+            )
         self.checked[name][row] = Checked(sentence, OK, ("by-hand",))
         self.table.at[row, name_columns(name).sentence] = sentence
 
@@ -126,10 +123,11 @@ class DataModifier:
 
         A form found in one verbalisation helps to find it in the next. Returns how often each status and flag occurs, by verbalisation.
         """
+        template = self._mlama.template(self.lang, self.relation)
         known: list[tuple[str, ...]] = [()] * len(self.table)
         counts = {}
         for name, checked in self.checked.items():
-            cuts = cut_sentences(checked, self._rows(name, known), Locator(self.lang, self.relation))
+            cuts = cut_sentences(checked, rows_of(self.table, name, template, known), Locator(self.lang, self.relation))
             columns = name_columns(name)
             self.table[columns.prompt] = [cut.prompt for cut in cuts]
             self.table[columns.object] = [cut.object_form for cut in cuts]
@@ -141,9 +139,8 @@ class DataModifier:
 
     def benchmark(self, spec: str = "") -> Benchmark:
         """The benchmark as it would be saved: published columns in published order, few-shot rows held out."""
+        self._require_cut()
         groups = [name_columns(name) for name in self.checked]
-        if any(group.prompt not in self.table for group in groups):
-            raise UserError("the sentences are not cut yet: call add_prompt_obj_split first")
         columns = [*FACT_COLUMNS, *(group.sentence for group in groups)]
         columns += [name or "" for group in groups for name in group[1:]]
         columns += [name for name in ("aliases", "en_wikidata_label") if name in self.table]
@@ -164,14 +161,12 @@ class DataModifier:
 
     def show(self, number: int = 10, names: Sequence[str] = ()) -> list[str]:
         """The first sentences of each verbalisation, the object marked; rows without one show their status."""
-        lines = []
-        for row, cells in enumerate(self.table.head(number).to_dict("records")):
-            for name in names or self.checked:
-                sentence, prompt, form, _, status = (str(cells[column]) for column in name_columns(name) if column)
-                if is_usable(status):
-                    sentence = mark_span(sentence, len(prompt), len(prompt) + len(form))
-                lines.append(f"{row:>4} {name:<10} {sentence}" + ("" if status == OK else f"   [{status}]"))
-        return lines
+        self._require_cut()
+        return lines_of(self.table.head(number), names or self.checked)
+
+    def _require_cut(self) -> None:
+        if any(name_columns(name).prompt not in self.table for name in self.checked):
+            raise UserError("the sentences are not cut yet: call add_prompt_obj_split first")
 
     def _read_facts(self) -> pd.DataFrame:
         template, english = self._mlama.template(self.lang, self.relation), self._mlama.template(SOURCE, self.relation)
@@ -193,29 +188,6 @@ class DataModifier:
         if doubles := int(table.duplicated(["sub_uri", "obj_uri", "en_template"]).sum()):
             note(f"{self.lang} {self.relation}: {doubles} facts stand there more than once; all are kept")
         return table
-
-    def _items(self) -> list[Item]:
-        table = self.table
-        subjects = zip(table["sub_uri"], table["en_sub_label"], table["sub_label"], strict=True)
-        objects = zip(table["obj_uri"], table["en_obj_label"], table["obj_label"], strict=True)
-        return [
-            Item(row, self.relation, sub_uri, obj_uri, en_subject, en_object, subject, obj, sentence, self.lang, SOURCE)
-            for row, ((sub_uri, en_subject, subject), (obj_uri, en_object, obj), sentence) in enumerate(
-                zip(subjects, objects, table["en_template"], strict=True)
-            )
-        ]
-
-    def _rows(self, name: str, known: Sequence[tuple[str, ...]]) -> list[Row]:
-        """What the locator is told of each fact; ``known``: object forms of the other verbalisations."""
-        template = self._mlama.template(self.lang, self.relation)
-        english = self.table["en_obj_label"].where(self.table["en_obj_label"] != "", self.table.get("en_wikidata_label", ""))
-        columns = (name_columns(name).sentence, "obj_label", "sub_label", "aliases", "en_sub_label", "obj_uri")
-        return [
-            Row(sentence, label, subject, tuple(split_aliases(aliases)), english_object, english_subject, template, uri, forms)
-            for sentence, label, subject, aliases, english_subject, uri, english_object, forms in zip(
-                *(self.table[column] for column in columns), english, known, strict=True
-            )
-        ]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

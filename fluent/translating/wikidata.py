@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pandas as pd
 import requests
@@ -55,6 +55,12 @@ class Names:
     def all(self) -> tuple[str, ...]:
         """Label, then aliases, each once."""
         return tuple(dict.fromkeys(name for name in (self.label, *self.aliases) if name))
+
+
+class NameSource(Protocol):
+    """What knows the names of entities: ``Wikidata``, or anything else with this method."""
+
+    def names(self, uris: Sequence[str], language: str) -> Mapping[str, Names]: ...
 
 
 class Wikidata:
