@@ -133,6 +133,8 @@ def check_folder(settings: Settings, source: Source, replaced: Iterable[Outputs]
 
 def _difference(settings: Settings, record: RunRecord, description: ScorerDescription | None) -> str:
     """In words, what sets a record's dumps apart from what these settings make; "" where they may lie together."""
+    if "reranked" in record.extras:
+        return "ranking rule (stats.py rerank made them)"
     was, asked = record.extras.get("asked", {}), settings.asked()
     for name, word in _DECIDING.items():
         if was.get(name) != asked[name] and (description is None or name not in {"model", "revision"}):
