@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "evaluate": ("probes.zhoblimp.evaluate", "models on minimal pairs, every linking function from one scoring pass"),
     "generate": ("probes.zhoblimp.generate", "make minimal pairs from paradigm templates"),
     "check": ("probes.zhoblimp.check", "whether each pair is one that its template can produce"),
+    "train": ("probes.zhoblimp.train", "a model from scratch on a corpus, with checkpoints by tokens"),
     "serve": ("probes.zhoblimp.serve", "a web page for writing paradigms, on this machine alone"),
     "lint": ("probes.zhoblimp.check", "noise in a set of pairs: repetitions, doublings, pairs that contradict their template"),
 }

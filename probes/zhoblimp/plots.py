@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from fluent.linking import Linking
 from fluent.records.atomic import write_bytes
 from probes.zhoblimp.measures import LENGTHS, Result, by_length, by_paradigm, by_phenomenon
+from probes.zhoblimp.training.sizes import tokens_of
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#F0E442")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -29,6 +30,8 @@ def write_plots(
     save(folder / "phenomena", phenomena(results, headline))
     save(folder / "alpha", alpha_curve(sweep))
     save(folder / "length", length_bias(results[0], functions))
+    if sum(tokens_of(result.label.rpartition("@")[2]) is not None for result in results) > 1:
+        save(folder / "training", training_curve(results, functions))
     if human:
         save(folder / "human", against_people(results, headline, human))
 
@@ -86,6 +89,28 @@ def length_bias(result: Result, functions: Sequence[Linking]) -> Figure:
     axes.axhline(CHANCE, color="0.6", linewidth=1, linestyle="--")
     axes.set_ylim(0, 1.02)
     axes.set_ylabel(f"accuracy, {result.label}")
+    return _finish(figure, axes)
+
+
+def training_curve(results: Sequence[Result], functions: Sequence[Linking]) -> Figure:
+    """Accuracy over the tokens that a model was trained on, a line a linking function (and model, where there are several)."""
+    runs: dict[str, list[tuple[int, Result]]] = {}
+    for result in results:
+        model, _, revision = result.label.rpartition("@")
+        tokens = tokens_of(revision)
+        if tokens is not None:
+            runs.setdefault(model, []).append((tokens, result))
+    figure, axes = _canvas((6.2, 4))
+    lines = [(model, one) for model in runs for one in functions if one.kind in {"lp", "mean", "slln"}]
+    for (model, one), colour, marker in zip(lines, cycle(COLOURS), cycle(MARKERS), strict=False):
+        points = sorted((tokens, float(result.correct(one).mean())) for tokens, result in runs[model])
+        label = one.name if len(runs) == 1 else f"{model}, {one.name}"
+        axes.plot(*zip(*points, strict=True), marker=marker, markersize=4, color=colour, label=label)
+    axes.set_xscale("log")
+    axes.axhline(CHANCE, color="0.6", linewidth=1, linestyle="--")
+    axes.set_xlabel("training tokens")
+    axes.set_ylabel("accuracy" + (f", {next(iter(runs))}" if len(runs) == 1 else ""))
+    axes.set_ylim(-0.02, 1.02)
     return _finish(figure, axes)
 
 

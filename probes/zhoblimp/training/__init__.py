@@ -1,0 +1,1 @@
+"""A suite of models trained from scratch, in the manner of Zh-Pythia."""
