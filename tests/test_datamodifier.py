@@ -1,16 +1,12 @@
-"""Facts become benchmark files: the class step by step, the command, a kill in the middle, bad input, the published round trip."""
+"""Facts become benchmark files: the class step by step, the command, a kill in the middle, bad input."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import signal
 import subprocess
 import sys
 import threading
-import zipfile
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,7 +17,7 @@ from werkzeug import Request, Response
 
 from datamodifier import DataModifier, main
 from fluent.console import UserError
-from fluent.records.benchmark import find_benchmarks, is_usable, read_benchmark
+from fluent.records.benchmark import is_usable, read_benchmark
 from fluent.records.few_shot import read_few_shot
 from fluent.records.source import open_source
 from fluent.records.table import read_table
@@ -442,50 +438,3 @@ def test_an_out_folder_that_cannot_be_written_is_one_line(tmp_path: Path, mlama:
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
     assert "/proc/nowhere" in done.stderr
-
-
-# the published round trip
-
-
-ROUND_TRIP_EXCEPTIONS = {("ru", "P19"), ("ru", "P36"), ("ru", "P103")}
-"""Where the workbooks and the published files differ, or there are no workbooks."""
-
-
-@pytest.fixture(scope="module")
-def gt_doc(tmp_path_factory: pytest.TempPathFactory, published: Path) -> Path:
-    folder = tmp_path_factory.mktemp("gt_doc")
-    for side in ("src", "tgt"):
-        with zipfile.ZipFile(published / "fluent_mlama" / f"gt_doc_{side}.zip") as archive:
-            archive.extractall(folder)
-        shutil.move(folder / f"gt_doc_{side}", folder / side)
-    return folder
-
-
-@pytest.mark.data
-def test_published_translations_come_out_of_the_published_workbooks(published: Path, gt_doc: Path) -> None:
-    """ru, es and zh: each published fact with its labels, sentences and translation, cell by cell."""
-    from fluent.translating.document import DocumentTranslator
-    from reader import MLama
-
-    mlama = MLama(published / "mlama1.1_subset.zip")
-    source = open_source(published / "fluent_mlama" / "fixed_data.zip")
-    compared = 0
-    differing: Counter[str] = Counter()
-    for lang, relation, spec, _ in find_benchmarks(source):
-        if lang not in {"ru", "es", "zh"} or (lang, relation) in ROUND_TRIP_EXCEPTIONS:
-            continue
-        modifier = DataModifier(mlama, lang, relation)
-        modifier.add_translations("gt", DocumentTranslator(gt_doc), mend=False)
-        theirs = read_benchmark(source, lang, relation, spec).table
-        columns = ["sub_uri", "obj_uri", "en_template", "gt_translation"]
-        ours = sorted(map(tuple, modifier.table[columns].to_numpy()))
-        assert ours == sorted(map(tuple, theirs[columns].to_numpy())), (lang, relation)
-        compared += len(ours)
-        labels = ["sub_uri", "obj_uri", "sub_label", "obj_label", "template", "template_prompt"]
-        differing[lang] += len(set(map(tuple, modifier.table[labels].to_numpy())) - set(map(tuple, theirs[labels].to_numpy())))
-    assert compared == 15961
-    assert dict(differing) == {"ru": 0, "es": 0, "zh": 16}  # OpenCC where the published files have HanziConv's leftovers (週, 鑑, 託 …)
-
-
-if os.name == "nt":
-    pytest.skip("kill -9 is POSIX's", allow_module_level=True)
