@@ -93,7 +93,7 @@ def test_translations_and_labels_cell_by_cell(published: Path, gt_doc: Path) -> 
 def agreement(published: Path, gt_doc: Path, relations: Sequence[str] = ()) -> tuple[int, int]:
     """Rows outside the failure classes, and how many of them are split as published."""
     rows = agreeing = 0
-    for lang, relation, modifier, theirs in rebuilt(published, gt_doc, relations):
+    for lang, _, modifier, theirs in rebuilt(published, gt_doc, relations):
         modifier.add_aliases(PublishedNames(theirs))
         modifier.add_prompt_obj_split()
         keys = ["sub_uri", "obj_uri", "en_template", "gt_translation"]
