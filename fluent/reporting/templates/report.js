@@ -1,0 +1,366 @@
+"use strict";
+/* The facts' list: only the rows in view exist. All text reaches the page through textContent, so a label is never markup. */
+
+const byId = (id) => document.getElementById(id);
+const make = (tag, className, text) => {
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  if (text !== undefined) node.textContent = text;
+  return node;
+};
+const fold = (text) => text.toLowerCase().normalize("NFD").replace(/\p{M}+/gu, "");
+const narrow = window.matchMedia("(max-width: 760px)");
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+
+const state = { data: null, count: 0, table: null, folded: null, foldedUpTo: 0, shown: null, chosen: 0, open: false };
+
+async function readFacts() {
+  const packed = byId("facts-data").textContent;
+  const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  state.data = await new Response(stream).json();
+  byId("facts-data").remove();
+  const { tables, columns } = state.data;
+  state.count = columns.row.length;
+  state.table = new Uint16Array(state.count);
+  tables.forEach(([, , from, to], index) => state.table.fill(index, from, to));
+  state.folded = new Array(state.count);
+  state.shown = Uint32Array.from({ length: state.count }, (_, index) => index);
+}
+
+const languageOf = (fact) => state.data.tables[state.table[fact]][0];
+const relationOf = (fact) => state.data.tables[state.table[fact]][1];
+const rankOf = (fact, way) => state.data.ways[way].rank[fact];
+
+/* What a search looks through, folded to bare lower-case letters; made in idle time, and at the latest by the first search. */
+function foldFact(fact) {
+  const { columns, ways, verbalisations } = state.data;
+  const parts = [columns.sub[fact], columns.obj[fact], columns.sub_uri[fact], columns.obj_uri[fact], columns.en[fact], columns.en_obj[fact]];
+  for (const way of verbalisations) {
+    const sentence = ways[way].sentence[fact];
+    if (sentence) parts.push(sentence);
+  }
+  state.folded[fact] = fold(parts.join("\n"));
+}
+function foldUpTo(end) {
+  while (state.foldedUpTo < end) foldFact(state.foldedUpTo++);
+}
+function foldInIdleTime() {
+  const later = window.requestIdleCallback || ((work) => setTimeout(work, 16));
+  later(() => {
+    foldUpTo(Math.min(state.count, state.foldedUpTo + 1500));
+    if (state.foldedUpTo < state.count) foldInIdleTime();
+    else document.body.dataset.folded = "yes";
+  });
+}
+
+function outcomeTest(value) {
+  const ways = state.data.verbalisations;
+  const right = (fact, way) => rankOf(fact, way) !== null && rankOf(fact, way) <= 1;
+  if (value === "all") return (fact) => ways.every((way) => rankOf(fact, way) === null || right(fact, way));
+  if (value === "none") return (fact) => !ways.some((way) => right(fact, way));
+  const [first, second] = value.split(">").map(Number);
+  return (fact) => right(fact, ways[first]) && rankOf(fact, ways[second]) !== null && !right(fact, ways[second]);
+}
+
+function orderBy(value) {
+  const [kind, index] = value.split(":");
+  const { verbalisations } = state.data;
+  const way = verbalisations[Number(index)];
+  const key = {
+    worst: (fact) => -(rankOf(fact, way) ?? -1),
+    gain: (fact) => (rankOf(fact, way) === null ? Infinity : rankOf(fact, way) - rankOf(fact, verbalisations[0])),
+    loss: (fact) => (rankOf(fact, way) === null ? Infinity : rankOf(fact, verbalisations[0]) - rankOf(fact, way)),
+  }[kind];
+  const keys = new Float64Array(state.count);
+  for (const fact of state.shown) keys[fact] = key(fact);
+  state.shown.sort((a, b) => keys[a] - keys[b] || a - b);
+}
+
+function applyFilters() {
+  const begin = performance.now();
+  const words = fold(byId("search").value).split(/\s+/).filter(Boolean);
+  const language = byId("language").value;
+  const relation = byId("relation").value;
+  const outcome = byId("outcome").value && outcomeTest(byId("outcome").value);
+  const wanted = state.data.tables.map(([lang, rel]) => (!language || lang === language) && (!relation || rel === relation));
+  if (words.length) foldUpTo(state.count);
+  const found = [];
+  for (let fact = 0; fact < state.count; fact++) {
+    if (!wanted[state.table[fact]]) continue;
+    if (outcome && !outcome(fact)) continue;
+    if (words.length && !words.every((word) => state.folded[fact].includes(word))) continue;
+    found.push(fact);
+  }
+  state.shown = Uint32Array.from(found);
+  if (byId("order").value) orderBy(byId("order").value);
+  state.chosen = 0;
+  byId("viewport").scrollTop = 0;
+  close();
+  const n = state.shown.length;
+  byId("count").textContent = `${n.toLocaleString("en")} of ${state.count.toLocaleString("en")} facts`;
+  byId("grid").setAttribute("aria-rowcount", String(n + 1));
+  draw();
+  document.body.dataset.filterMs = (performance.now() - begin).toFixed(1);
+}
+
+const rowHeight = () => parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--row"));
+
+function rankCell(fact, way) {
+  const rank = rankOf(fact, way);
+  const level = rank === null ? "" : rank <= 1 ? " first" : rank <= 3 ? " top" : "";
+  const cell = make("span", `rank${level}`, rank === null ? "–" : String(rank));
+  cell.title = rank === null ? `not in ${way}` : `rank ${rank} in ${way}`;
+  return cell;
+}
+
+function layRow(row) {
+  const ways = state.data.verbalisations.length;
+  row.style.gridTemplateColumns = narrow.matches
+    ? `minmax(0, 1fr) repeat(${ways}, 2.6rem)`
+    : `3rem 4rem minmax(0, 1.3fr) minmax(0, 1fr) repeat(${ways}, minmax(3.5rem, 5.5rem))`;
+  return row;
+}
+
+function makeRow(place, height) {
+  const fact = state.shown[place];
+  const { columns, verbalisations } = state.data;
+  const row = layRow(make("div", place === state.chosen ? "row item chosen" : "row item"));
+  row.id = `fact-${place}`;
+  row.setAttribute("role", "row");
+  row.setAttribute("aria-rowindex", String(place + 2));
+  row.setAttribute("aria-selected", String(place === state.chosen));
+  row.style.top = `${place * height}px`;
+  const subject = make("span", "subject", columns.sub[fact] || columns.en_sub[fact] || columns.sub_uri[fact]);
+  const object = make("span", "object", columns.obj[fact] || columns.en_obj[fact] || columns.obj_uri[fact]);
+  let cells;
+  if (narrow.matches) {
+    const words = make("span", "words");
+    words.append(subject.textContent, " → ", object.textContent);
+    words.style.gridColumn = "1 / -1";
+    cells = [words, make("span", "relation", `${languageOf(fact)} · ${relationOf(fact)}`)];
+  } else {
+    cells = [make("span", "language", languageOf(fact)), make("span", "relation", relationOf(fact)), subject, object];
+  }
+  for (const cell of cells) cell.dir = "auto";
+  cells.push(...verbalisations.map((way) => rankCell(fact, way)));
+  for (const cell of cells) cell.setAttribute("role", "gridcell");
+  row.append(...cells);
+  row.addEventListener("click", () => choose(place, true));
+  return row;
+}
+
+function draw() {
+  const viewport = byId("viewport");
+  const height = rowHeight();
+  const first = Math.max(0, Math.floor(viewport.scrollTop / height) - 4);
+  const last = Math.min(state.shown.length, Math.ceil((viewport.scrollTop + viewport.clientHeight) / height) + 4);
+  const rows = [];
+  for (let place = first; place < last; place++) rows.push(makeRow(place, height));
+  const spacer = byId("spacer");
+  spacer.style.height = `${state.shown.length * height}px`;
+  spacer.replaceChildren(...rows);
+  if (state.shown.length) byId("grid").setAttribute("aria-activedescendant", `fact-${state.chosen}`);
+  else byId("grid").removeAttribute("aria-activedescendant");
+}
+
+function choose(place, open) {
+  if (!state.shown.length) return;
+  state.chosen = Math.max(0, Math.min(state.shown.length - 1, place));
+  const viewport = byId("viewport");
+  const height = rowHeight();
+  const room = viewport.clientHeight - byId("head").offsetHeight;
+  const top = state.chosen * height;
+  if (top < viewport.scrollTop) viewport.scrollTop = top;
+  else if (top + height > viewport.scrollTop + room) viewport.scrollTop = top + height - room;
+  if (open || state.open) showDetail(state.shown[state.chosen]);
+  draw();
+}
+
+function close() {
+  state.open = false;
+  byId("detail").hidden = true;
+  document.querySelector(".browser").classList.remove("open");
+}
+
+function smallTable(headers, rows) {
+  const table = make("table");
+  const head = table.createTHead().insertRow();
+  for (const header of headers) head.append(make("th", "", header));
+  const body = table.createTBody();
+  for (const { cells, className } of rows) {
+    const row = body.insertRow();
+    row.className = className;
+    for (const cell of cells) {
+      const node = row.insertCell();
+      node.textContent = cell;
+      node.dir = "auto";
+    }
+  }
+  return table;
+}
+
+function showDetail(fact) {
+  const { columns, ways, verbalisations } = state.data;
+  const detail = byId("detail");
+  const button = make("button", "close", "Close");
+  button.type = "button";
+  button.addEventListener("click", () => { close(); draw(); byId("grid").focus(); });
+  const title = make("h3", "", `${columns.sub[fact]} → ${columns.obj[fact]}`);
+  title.dir = "auto";
+  const where = `${languageOf(fact)} ${relationOf(fact)}, row ${columns.row[fact]}: ${columns.sub_uri[fact]} → ${columns.obj_uri[fact]}`;
+  detail.replaceChildren(button, title, make("p", "muted", where));
+  if (columns.en[fact]) detail.append(make("p", "muted", columns.en[fact]));
+  for (const way of verbalisations) {
+    const part = ways[way];
+    const heading = make("h4", "", way);
+    if (part.rank[fact] === null) {
+      heading.append(make("span", "muted", "not in this dump"));
+      detail.append(heading);
+      continue;
+    }
+    const rank = rankCell(fact, way);
+    rank.textContent = `rank ${rank.textContent}`;
+    heading.append(rank);
+    const sentence = make("p", "sentence");
+    sentence.dir = "auto";
+    sentence.lang = languageOf(fact);
+    const text = part.sentence[fact];
+    const [start, end] = [part.start[fact], part.end[fact]];
+    sentence.append(text.slice(0, start));
+    if (end > start) sentence.append(make("mark", "", text.slice(start, end)));
+    sentence.append(text.slice(end));
+    detail.append(heading, sentence);
+    if (part.prompt_prob[fact] !== null) detail.append(make("p", "muted", `log-probability of the prompt ${part.prompt_prob[fact]}`));
+    const forms = part.forms[fact];
+    if (forms) {
+      const rows = [];
+      for (let i = 0; i < forms.length; i += 2) rows.push({ cells: [forms[i], forms[i + 1]], className: "" });
+      detail.append(smallTable(["correct form", "rank"], rows));
+    }
+    const best = part.candidates[fact];
+    if (best) {
+      const rows = [];
+      for (let i = 0; i < best.length; i += 3) {
+        rows.push({ cells: [best[i], best[i + 1], best[i + 2] ? "right" : "distractor"], className: best[i + 2] ? "right" : "" });
+      }
+      detail.append(smallTable(["best candidates", "log-probability", ""], rows));
+    }
+  }
+  detail.hidden = false;
+  detail.scrollTop = 0;
+  state.open = true;
+  document.querySelector(".browser").classList.add("open");
+}
+
+function onKey(event) {
+  const page = Math.max(1, Math.floor(byId("viewport").clientHeight / rowHeight()) - 2);
+  const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+  if (event.key in moves) choose(state.chosen + moves[event.key], false);
+  else if (event.key === "Enter" || event.key === " ") choose(state.chosen, true);
+  else if (event.key === "Escape") { close(); draw(); }
+  else return;
+  event.preventDefault();
+}
+
+function fillControls() {
+  const { tables, verbalisations } = state.data;
+  const add = (select, value, text) => byId(select).append(new Option(text, value));
+  for (const lang of [...new Set(tables.map(([name]) => name))]) add("language", lang, lang);
+  const relations = [...new Set(tables.map(([, name]) => name))];
+  for (const name of relations.sort((a, b) => a.localeCompare(b, "en", { numeric: true }))) add("relation", name, name);
+  add("outcome", "all", "rank 1 in every verbalisation");
+  add("outcome", "none", "rank 1 in none");
+  verbalisations.forEach((first, i) => verbalisations.forEach((second, j) => {
+    if (i !== j) add("outcome", `${i}>${j}`, `rank 1 in ${first}, not in ${second}`);
+  }));
+  verbalisations.forEach((way, i) => {
+    add("order", `worst:${i}`, `worst rank in ${way} first`);
+    if (i) add("order", `gain:${i}`, `largest gain of ${way} first`);
+    if (i) add("order", `loss:${i}`, `largest loss of ${way} first`);
+  });
+  const head = layRow(byId("head"));
+  head.setAttribute("aria-rowindex", "1");
+  head.replaceChildren(...["lang.", "relation", "subject", "object", ...verbalisations].map((name, i) => {
+    const cell = make("span", i > 3 ? "rank" : "", name);
+    cell.setAttribute("role", "columnheader");
+    cell.title = i > 3 ? `rank in ${name}` : name;
+    return cell;
+  }));
+}
+
+async function start() {
+  if (!("DecompressionStream" in window)) {
+    byId("count").textContent = "This browser is too old to unpack the list of facts; the tables above are complete.";
+    return;
+  }
+  await readFacts();
+  fillControls();
+  let waiting = 0;
+  byId("search").addEventListener("input", () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(applyFilters); });
+  for (const id of ["language", "relation", "outcome", "order"]) byId(id).addEventListener("change", applyFilters);
+  byId("filters").addEventListener("submit", (event) => event.preventDefault());
+  byId("viewport").addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
+  byId("grid").addEventListener("keydown", onKey);
+  byId("detail").addEventListener("keydown", (event) => { if (event.key === "Escape") { close(); draw(); byId("grid").focus(); } });
+  const relay = () => { layRow(byId("head")); draw(); };
+  narrow.addEventListener("change", relay);
+  window.addEventListener("resize", relay);
+  applyFilters();
+  document.body.dataset.ready = "yes";
+  foldInIdleTime();
+}
+
+/* Graphs: drawn when they come into view, in the page's own colours. */
+function themed(layout) {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name) => style.getPropertyValue(name).trim();
+  const merged = {
+    ...layout,
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: colour("--ink"), family: getComputedStyle(document.body).fontFamily, size: 12 },
+    margin: { l: 48, r: 12, t: 36, b: 64, ...layout.margin },
+    legend: { orientation: "h", y: 0, yanchor: "bottom", yref: "container", x: 0, ...layout.legend },
+    hoverlabel: { bgcolor: colour("--panel"), font: { color: colour("--ink") } },
+    autosize: true,
+  };
+  for (const name of Object.keys(merged)) {
+    if (/^[xy]axis/.test(name)) {
+      merged[name] = { gridcolor: colour("--line"), zerolinecolor: colour("--line"), linecolor: colour("--line"), automargin: true, ...merged[name] };
+    }
+  }
+  return merged;
+}
+
+function drawGraphs() {
+  const graphs = JSON.parse(byId("graphs-data").textContent);
+  const config = { responsive: true, displaylogo: false, displayModeBar: false };
+  const show = (div) => {
+    const select = document.querySelector(`select[data-graph="${div.dataset.graph}"]`);
+    const { figures, small, heights } = graphs[Number(div.dataset.graph)];
+    const figure = narrow.matches && small ? small : (select && figures[select.value]) || Object.values(figures)[0];
+    div.style.height = `${heights[Number(narrow.matches)]}px`;
+    const copy = structuredClone(figure);
+    copy.layout.xaxis ??= {};
+    copy.layout.yaxis ??= {};
+    return window.Plotly.react(div, copy.data, themed(copy.layout), config).then(() => { div.dataset.drawn = "yes"; });
+  };
+  const seen = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (entry.isIntersecting) {
+        seen.unobserve(entry.target);
+        show(entry.target);
+      }
+    }
+  }, { rootMargin: "300px" });
+  const plots = [...document.querySelectorAll(".plot")];
+  plots.forEach((div) => seen.observe(div));
+  for (const select of document.querySelectorAll("select[data-graph]")) {
+    select.addEventListener("change", () => show(document.querySelector(`.plot[data-graph="${select.dataset.graph}"]`)));
+  }
+  for (const change of [dark, narrow]) change.addEventListener("change", () => plots.filter((div) => div.dataset.drawn).forEach(show));
+}
+
+/* After the first frame, so that unpacking never delays it. */
+requestAnimationFrame(() => setTimeout(start, 0));
