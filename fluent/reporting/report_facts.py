@@ -58,11 +58,10 @@ def collect_facts(tables: Sequence[RankTable], source: Source) -> dict[str, Any]
     return {"tables": spans, "columns": columns, "verbalisations": verbalisations, "ways": ways}
 
 
-def _way(table: RankTable, verbalisation: str, best: dict[tuple[str, str, str], list[Any]]) -> dict[str, list[Any]]:
+def _way(table: RankTable, verbalisation: str, best: dict[tuple[int, str], list[Any]]) -> dict[str, list[Any]]:
     sentences = table.facts["template" if verbalisation == "template" else f"{verbalisation}_translation"].tolist()
     spans = [object_span(*parts) for parts in zip(sentences, table.prompts(verbalisation), table.objects(verbalisation), strict=True)]
     forms = table.form_ranks.get(verbalisation, [{}] * len(table))
-    keys = zip(table.facts["sub_uri"], table.facts["obj_uri"], strict=True)
     return {
         "sentence": sentences,
         "start": [start for start, _ in spans],
@@ -70,7 +69,7 @@ def _way(table: RankTable, verbalisation: str, best: dict[tuple[str, str, str], 
         "rank": [_number(rank) for rank in table.rank[verbalisation].to_numpy(dtype=float)],
         "prompt_prob": [_number(round(float(value), 3)) for value in table.prompt_prob[verbalisation].to_numpy(dtype=float)],
         "forms": [[part for form in sorted(ranks.items(), key=lambda item: item[1]) for part in form] or None for ranks in forms],
-        "candidates": [best.get((subject, answer, verbalisation)) for subject, answer in keys],
+        "candidates": [best.get((row, verbalisation)) for row in table.facts.index],
     }
 
 
@@ -91,12 +90,12 @@ def _utf16(text: str) -> int:
     return len(text) + sum(char > "\uffff" for char in text)
 
 
-def best_candidates(table: RankTable, source: Source) -> dict[tuple[str, str, str], list[Any]]:
-    """(sub_uri, obj_uri, verbalisation) -> the best candidates, from the scores file beside the dump; {} where there is none."""
+def best_candidates(table: RankTable, source: Source) -> dict[tuple[int, str], list[Any]]:
+    """(row number, verbalisation) -> the best candidates, from the scores file beside the dump; {} where there is none."""
     name = Path(table.name).with_suffix(SUFFIX).name
     if name not in source.names():
         return {}
-    wanted = ["sub_uri", "obj_uri", "verbalisation", "candidate", "role", "entity", "logprob"]
+    wanted = ["row", "verbalisation", "candidate", "role", "entity", "logprob"]
     if source.path.is_dir():
         scores = read_scores(source.path / name, wanted)
     else:
@@ -104,17 +103,17 @@ def best_candidates(table: RankTable, source: Source) -> dict[tuple[str, str, st
             copy = Path(folder) / name
             copy.write_bytes(source.read(name))
             scores = read_scores(copy, wanted)
-    fact = ["sub_uri", "obj_uri", "verbalisation"]
+    fact = ["row", "verbalisation"]
     scores = scores[scores["verbalisation"].isin(table.verbalisations)]
-    scores = scores.sort_values([*fact, "logprob"], ascending=[True, True, True, False], kind="stable")
+    scores = scores.sort_values([*fact, "logprob"], ascending=[True, True, False], kind="stable")
     # an entity may have several forms (protocol corrected); it is ranked by its best
     scores["one"] = scores["entity"].where(scores["entity"] != "", scores["candidate"])
     scores = scores.drop_duplicates([*fact, "one"]).groupby(fact, sort=False).head(CANDIDATES_SHOWN)
-    found: dict[tuple[str, str, str], list[Any]] = {}
+    found: dict[tuple[int, str], list[Any]] = {}
     columns = (scores[name].tolist() for name in (*fact, "candidate", "logprob", "role"))
-    for subject, answer, verbalisation, candidate, logprob, role in zip(*columns, strict=True):
+    for number, verbalisation, candidate, logprob, role in zip(*columns, strict=True):
         shown = (candidate, _number(round(logprob, 3)), int(role != "distractor"))
-        found.setdefault((subject, answer, verbalisation), []).extend(shown)
+        found.setdefault((number, verbalisation), []).extend(shown)
     return found
 
 

@@ -75,7 +75,7 @@ def _panels(languages: Sequence[str], widest: int) -> tuple[go.Figure, dict[str,
     columns = min(widest, len(languages))
     rows = -(-len(languages) // columns)
     figure = make_subplots(
-        rows, columns, shared_yaxes=True, subplot_titles=list(languages), horizontal_spacing=0.03, vertical_spacing=0.35 / rows
+        rows, columns, shared_yaxes="all", subplot_titles=list(languages), horizontal_spacing=0.03, vertical_spacing=0.35 / rows
     )
     return figure, {lang: (place // columns + 1, place % columns + 1) for place, lang in enumerate(languages)}, rows
 
@@ -83,14 +83,15 @@ def _panels(languages: Sequence[str], widest: int) -> tuple[go.Figure, dict[str,
 def recall_curves(values: pd.DataFrame, names: Sequence[str]) -> Graph:
     """R@1 … R@5 per language, mean over its relations."""
     (wide, rows), (small, small_rows) = (_recall_panels(values, names, widest) for widest in (4, 2))
-    caption = "R@1 to R@5, mean over relations, one panel a language."
+    caption = "R@k for k = 1 to 5, mean over relations, one panel a language."
     return Graph(caption, {"": wide}, 120 + 210 * rows, small, 120 + 190 * small_rows)
 
 
 def _recall_panels(values: pd.DataFrame, names: Sequence[str], widest: int) -> tuple[dict[str, Any], int]:
     languages = list(dict.fromkeys(values["language"]))
     figure, place, rows = _panels(languages, widest)
-    columns = [f"R@{k}" for k in range(1, DEEPEST + 1)]
+    depths = list(range(1, DEEPEST + 1))
+    columns = [f"R@{k}" for k in depths]
     means = values.groupby(["language", "verbalisation"])[columns].mean()
     seen: set[str] = set()
     for lang in languages:
@@ -99,7 +100,7 @@ def _recall_panels(values: pd.DataFrame, names: Sequence[str], widest: int) -> t
                 colour, symbol = _style(names, v)
                 figure.add_trace(
                     go.Scatter(
-                        x=columns,
+                        x=depths,
                         y=means.loc[(lang, v)].round(4).tolist(),
                         name=html.escape(v),
                         legendgroup=v,
@@ -107,11 +108,12 @@ def _recall_panels(values: pd.DataFrame, names: Sequence[str], widest: int) -> t
                         mode="lines+markers",
                         line={"color": colour},
                         marker={"symbol": symbol, "size": 8},
-                        hovertemplate="%{x} %{y:.3f}",
+                        hovertemplate="R@%{x} %{y:.3f}",
                     ),
                     *place[lang],
                 )
                 seen.add(v)
+    figure.update_xaxes(dtick=1)
     figure.update_yaxes(rangemode="tozero")
     return _plain(figure), rows
 

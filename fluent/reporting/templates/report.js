@@ -146,7 +146,6 @@ function makeRow(place, height) {
   cells.push(...verbalisations.map((way) => rankCell(fact, way)));
   for (const cell of cells) cell.setAttribute("role", "gridcell");
   row.append(...cells);
-  row.addEventListener("click", () => choose(place, true));
   return row;
 }
 
@@ -180,6 +179,7 @@ function choose(place, open) {
 function close() {
   state.open = false;
   byId("detail").hidden = true;
+  byId("detail").replaceChildren();
   document.querySelector(".browser").classList.remove("open");
 }
 
@@ -302,11 +302,14 @@ async function start() {
   byId("filters").addEventListener("submit", (event) => event.preventDefault());
   byId("viewport").addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
   byId("grid").addEventListener("keydown", onKey);
+  /* by place, not by node: scrolling may have replaced the row between the press and the release */
+  byId("spacer").addEventListener("click", (event) => choose(Math.floor((event.clientY - byId("spacer").getBoundingClientRect().top) / rowHeight()), true));
   byId("detail").addEventListener("keydown", (event) => { if (event.key === "Escape") { close(); draw(); byId("grid").focus(); } });
   const relay = () => { layRow(byId("head")); draw(); };
   narrow.addEventListener("change", relay);
   window.addEventListener("resize", relay);
   applyFilters();
+  document.body.dataset.readyAt = performance.now().toFixed(0);
   document.body.dataset.ready = "yes";
   foldInIdleTime();
 }
