@@ -28,7 +28,7 @@ from fluent.reporting.compare import chosen_tables
 from fluent.reporting.comparing import Pair, Settings, compare_pairs, parts
 from fluent.reporting.comparison_tables import digits, main_figures
 from fluent.reporting.distractors import distractor_counts
-from fluent.reporting.loading import DumpFolder, RankTable
+from fluent.reporting.loading import DumpFolder, RankTable, open_dumps
 from fluent.reporting.options import add_short_rule
 from fluent.reporting.paired import significantly_best
 from fluent.reporting.relation_table import english_template
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError(f"{arguments.out} is a folder: give a file name for the report, such as {arguments.out / 'report.html'}")
     if arguments.resamples < 200:
         raise UserError(f"--resamples {arguments.resamples} is too few to cut 5 % off; give a whole number from 200")
-    folder = DumpFolder(arguments.stats)
+    folder = open_dumps(arguments.stats)
     page = build_page(folder, arguments)
     write_text(arguments.out, page)
     note(f"wrote {arguments.out} ({len(page.encode('utf-8')) / 1e6:.1f} MB)")
