@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+import sys
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from fluent.console import UserError
 from fluent.scoring import network as network_module
 from fluent.scoring.assembling import add_up, check
 from fluent.scoring.causal import CausalScorer
 from fluent.scoring.contract import Candidate, CandidateScore, Request, RequestScore
+from fluent.scoring.mapped import give_back, mapped_ranges
+from fluent.scoring.models import LoadedModel
+from fluent.scoring.packed_linear import can_pack, pack, unpack
 from fluent.scoring.planning import make_plan
 from fluent.scoring.selfcheck import PATHS
 from fluent.scoring.tokens import PromptTokeniser
@@ -119,8 +125,6 @@ def test_model_that_gives_nan_is_refused_at_load() -> None:
     tokenizer = byte_level_tokenizer()
     model = tiny_model("llama", len(tokenizer))
     model.model.norm.weight.data.fill_(math.nan)
-    from fluent.scoring.models import LoadedModel
-
     with pytest.raises(UserError, match="NaN"):
         CausalScorer(LoadedModel("broken", "random", model, tokenizer, torch.device("cpu"), "float32"))
 
@@ -251,3 +255,24 @@ def test_unknown_path_is_a_user_error() -> None:
         tiny_scorer("llama", byte_level_tokenizer(), path="warp")
     with pytest.raises(UserError, match="does not work with this model"):
         tiny_scorer("bloom", byte_level_tokenizer(), path="tree")
+
+
+def test_pages_of_a_mapped_file_are_given_back_and_come_again(tmp_path: Path) -> None:
+    save_file({"a": torch.arange(1 << 16, dtype=torch.float32)}, tmp_path / "file.safetensors")
+    tensor = load_file(tmp_path / "file.safetensors")["a"]
+    own = torch.arange(1 << 16, dtype=torch.float32)
+    assert not give_back(own, mapped_ranges())
+    if sys.platform == "linux":
+        assert give_back(tensor, mapped_ranges())
+    assert torch.equal(tensor, own)
+
+
+def test_packed_layers_can_be_unpacked() -> None:
+    model = tiny_model("llama", 300)
+    ids = torch.tensor([[5, 7, 9]])
+    before = model(ids).logits
+    if can_pack(model) is None:
+        assert pack(model) == 15
+        assert torch.allclose(model(ids).logits, before, atol=1e-4)
+        assert unpack(model) == 15
+    assert torch.equal(model(ids).logits, before)

@@ -2,7 +2,7 @@
 
 On a CPU in float32 this is worth about a fifth of the whole run. The operator is torch's own but not public, so it is
 tried on one layer first and everything stays as it was where it is missing or wrong. Layers are replaced one by one and
-each original is let go at once: memory does not double.
+each original's pages are given back at once: memory does not double.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from fluent.scoring.mapped import give_back, mapped_ranges
 
 PACKED_FOR_ROWS = 1024
 """Row count the order of the weights is chosen for; other counts are right too."""
@@ -58,7 +60,14 @@ def can_pack(model: Any) -> str | None:
 
 def pack(model: Any) -> int:
     """Replace every plain linear layer of ``model`` by its packed form; returns how many."""
-    return _replace(model, nn.Linear, PackedLinear)
+    ranges = mapped_ranges()
+
+    def packed(linear: nn.Linear) -> PackedLinear:
+        layer = PackedLinear(linear)
+        give_back(linear.weight, ranges)
+        return layer
+
+    return _replace(model, nn.Linear, packed)
 
 
 def unpack(model: Any) -> int:

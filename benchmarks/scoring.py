@@ -1,0 +1,180 @@
+"""How fast and how exact the scoring engine is beside the published way and beside its peers, on the published data.
+
+    python benchmarks/scoring.py [--run 1] [--data FOLDER|ZIP] [--quick]
+
+The peers are installed into an environment of their own (.venv-peers) on first use. Each variant has a process of its own;
+they are timed in turn, in alternating order, and a timing during which other programs took more than 5 % of the machine
+is repeated. Writes benchmarks/RESULTS.md (the section of this run) and benchmarks/scoring_*.png. About 40 minutes on 2 cores.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.scoring_parts import own, peers
+from benchmarks.scoring_parts.report import write_report
+from benchmarks.scoring_parts.worker import Worker
+from fluent.console import ArgumentParser, UserError, note, run_main
+from fluent.ranking.paper import gather_forms, select_rows
+from fluent.records.benchmark import read_benchmark
+from fluent.records.source import Source, open_source
+from fluent.scoring.embedded import embedded_model_folder
+
+ROOT = Path(__file__).resolve().parent.parent
+PARTS = Path(__file__).resolve().parent / "scoring_parts"
+PEERS = ROOT / ".venv-peers"
+PACKAGES = ("torch==2.13.0", "transformers==5.24.0", "lm-eval==0.4.13", "minicons==0.3.39", "lm-pub-quiz==0.3.3")
+FOREIGN_LIMIT = 0.05
+TRIES = 4
+FILES = (("es", "P36", 4), ("ru", "P19", 2))
+SMALL, LARGE = ("es4", "ru2"), ("es20", "ru20")
+ROUNDS = {
+    "ours": 5,
+    "ours, equal prompts apart": 5,
+    "ours, joint": 5,
+    "ours, joint, equal prompts apart": 5,
+    "lm-eval, same ids, batch 1": 1,
+}
+ONCE = ("ours, bfloat16", "ours, float16", "ours, budget 512")
+OTHERS = 3
+ON_LARGE = {"ours": 5, "ours, joint": 3, "lm-eval, same ids": 1, "lm-eval, text": 1}
+POOLS, LENGTHS, BUDGETS = (10, 50, 200, 1000), (8, 50, 200), (512, 2048)
+
+
+def requests_of(source: Source, lang: str, relation: str, facts: int) -> list[dict[str, Any]]:
+    """The first facts' prompts in all verbalisations with their correct forms and distractors (narrow), as published."""
+    benchmark = read_benchmark(source, lang, relation)
+    verbalisations = benchmark.verbalisations
+    kept = select_rows(benchmark, verbalisations).kept
+    forms = gather_forms(benchmark, verbalisations, kept)
+    return [
+        {"prompt": benchmark.table.loc[row, benchmark.columns(v).prompt], "candidates": [*forms[row].correct, *forms[row].distractors]}
+        for row in kept[:facts]
+        for v in verbalisations
+    ]
+
+
+def gather_inputs(source: Source) -> dict[str, Any]:
+    """All request sets, and the model's folder."""
+    sets: dict[str, Any] = {}
+    for lang, relation, few in FILES:
+        sets[f"{lang}{few}"] = requests_of(source, lang, relation, few)
+        sets[f"{lang}20"] = requests_of(source, lang, relation, 20)
+    sets["warm"] = [{"prompt": "La capital de Francia es ", "candidates": ["París", "Roma", "San José"]}]
+    wide = [
+        text
+        for lang in ("es", "ru", "cs", "uk", "hr")
+        for request in requests_of(source, lang, "P19", 2000)
+        for text in request["candidates"]
+    ]
+    pool = list(dict.fromkeys(wide))[:1000]
+    sets["pool"] = [{"prompt": "", "candidates": pool}]
+    sets["many"] = [{"prompt": sets["es20"][0]["prompt"], "candidates": pool[:940]}]
+    return {"folder": str(embedded_model_folder()), "sets": sets}
+
+
+def peers_python() -> str:
+    """The python of the peers' environment, made and filled on first use."""
+    python = PEERS / "bin" / "python"
+    if not python.is_file():
+        note(f"installing {', '.join(PACKAGES)} into {PEERS.name} (about 1.5 GB) ...")
+        subprocess.run([sys.executable, "-m", "venv", str(PEERS)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+    return str(python)
+
+
+def timed(worker: Worker, name: str) -> dict[str, Any]:
+    """One timing, repeated while other programs disturb it; the least disturbed one counts."""
+    best: dict[str, Any] = {}
+    for _ in range(TRIES):
+        found = worker.time(name)
+        if not best or found["foreign"] < best["foreign"]:
+            best = found
+        if best["foreign"] <= FOREIGN_LIMIT:
+            break
+    note(f"  {worker.variant:36} {name:5} {best['seconds']:8.2f} s   others {best['foreign']:.0%}   {worker_memory(best)}")
+    return best
+
+
+def worker_memory(found: dict[str, Any]) -> str:
+    """Peak memory for the log line."""
+    return f"{found['memory']:.0f} MB"
+
+
+def run_variants(inputs: Path, names: Sequence[str], sets: Sequence[str], rounds: dict[str, int], others: int) -> dict[str, Any]:
+    """Time every variant on every set, all alive at once, in alternating order."""
+    python = {name: (sys.executable, PARTS / "own.py") if name in own.VARIANTS else (peers_python(), PARTS / "peers.py") for name in names}
+    workers = {name: Worker(*python[name], name, inputs) for name in names}
+    found: dict[str, Any] = {name: {one: [] for one in sets} for name in names}
+    for number in range(max(rounds.get(name, others) for name in names)):
+        due = [name for name in names if number < rounds.get(name, others)]
+        for name in due if number % 2 == 0 else due[::-1]:
+            for one in sets:
+                found[name][one].append(timed(workers[name], one))
+    for worker in workers.values():
+        worker.close()
+    return found
+
+
+def single(inputs: Path, what: str, *more: Any) -> dict[str, Any]:
+    """A measurement in a process of its own, repeated while disturbed."""
+    command = [sys.executable, str(PARTS / "single.py"), what, str(inputs), *map(str, more)]
+    best: dict[str, Any] = {}
+    for _ in range(TRIES):
+        output = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
+        result = json.loads(output.strip().splitlines()[-1])
+        if not best or result.get("foreign", 0.0) < best.get("foreign", 0.0):
+            best = result
+        if best.get("foreign", 0.0) <= FOREIGN_LIMIT:
+            break
+    note(f"  {what} {' '.join(map(str, more))}: " + json.dumps({key: value for key, value in best.items() if key != "shapes"})[:150])
+    return best
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, default=Path("../shared/data/fluent_mlama/fixed_data.zip"), metavar="FOLDER|ZIP")
+    parser.add_argument("--run", type=int, default=1, choices=(1, 2), help="which section of RESULTS.md to write")
+    parser.add_argument("--quick", action="store_true", help="one round of a few variants, nothing written")
+    asked = parser.parse_args(arguments)
+    if sys.platform != "linux":
+        raise UserError("this benchmark reads /proc for memory and disturbance; run it on Linux")
+    start = time.time()
+    with tempfile.TemporaryDirectory(prefix="fluent-scoring-") as folder:
+        inputs = Path(folder) / "inputs.json"
+        gathered = gather_inputs(open_source(asked.data))
+        inputs.write_text(json.dumps(gathered), encoding="utf-8")
+        if asked.quick:
+            run_variants(inputs, ["reference", "ours", "lm-eval, same ids"], SMALL, {}, 1)
+            return 0
+        kernels = [single(inputs, "kernels")]
+        names = [name for name in (*own.VARIANTS, *peers.VARIANTS) if name not in ONCE]
+        small = run_variants(inputs, names, SMALL, ROUNDS, OTHERS)
+        kernels.append(single(inputs, "kernels"))
+        small |= run_variants(inputs, ONCE, SMALL, {}, 1)
+        large = run_variants(inputs, list(ON_LARGE), LARGE, ON_LARGE, 1)
+        results = {
+            "small": small,
+            "large": large,
+            "kernels": max(kernels, key=lambda one: one["faster"]),
+            "nodes": single(inputs, "nodes"),
+            "many": single(inputs, "many"),
+            "host": single(inputs, "host"),
+            "growth": [single(inputs, "growth", pool, length, 2048) for pool in POOLS for length in LENGTHS],
+            "budgets": [single(inputs, "growth", pool, 50, budget) for pool in POOLS for budget in BUDGETS if budget != 2048],
+            "minutes": (time.time() - start) / 60,
+        }
+    return write_report(results, gathered["sets"], asked.run, Path(__file__).resolve().parent)
+
+
+if __name__ == "__main__":
+    run_main(main)

@@ -1,0 +1,148 @@
+"""Measurements that stand alone, each in a process of its own: kernels, large pools, host work, growth.
+
+python benchmarks/scoring_parts/single.py WHAT INPUTS.json     prints one JSON line
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from benchmarks.scoring_parts.worker import measured, peak_memory
+from fluent.scoring.attention import Blocks
+from fluent.scoring.causal import CausalScorer
+from fluent.scoring.contract import Candidate, Request
+from fluent.scoring.models import load_model
+from fluent.scoring.network import HEAD_ROWS
+from fluent.scoring.packed_linear import PackedLinear
+
+ROWS = 1024
+"""Rows of a typical pack, for the body's matrices."""
+
+
+def load(inputs: dict[str, Any], **options: Any) -> CausalScorer:
+    """The engine on the CPU."""
+    return CausalScorer(load_model(inputs["folder"], device="cpu"), **options)
+
+
+def kernels(inputs: dict[str, Any]) -> dict[str, Any]:
+    """GFLOP/s of F.linear and of the packed product at the model's own shapes, and of the faster one, weighted by FLOP."""
+    model = load_model(inputs["folder"], device="cpu").model
+    head = model.get_output_embeddings()
+    shapes: dict[tuple[int, int, int], int] = {}
+    for module in model.modules():
+        if type(module) is nn.Linear:
+            shape = (HEAD_ROWS if module is head else ROWS, module.in_features, module.out_features)
+            shapes[shape] = shapes.get(shape, 0) + 1
+    seconds = {"linear": 0.0, "packed": 0.0, "faster": 0.0}
+    flop = 0.0
+    table = []
+    with torch.inference_mode():
+        for (rows, inner, outer), count in shapes.items():
+            x, layer = torch.randn(rows, inner), nn.Linear(inner, outer, bias=False)
+            packed = PackedLinear(layer)
+            per_row = {
+                "linear": _fastest(lambda x=x, w=layer.weight: functional.linear(x, w)),
+                "packed": _fastest(lambda x=x, p=packed: p(x)),
+            }
+            work = 2.0 * rows * inner * outer
+            table.append([rows, inner, outer, count, *(work / per_row[name] / 1e9 for name in ("linear", "packed"))])
+            share = count / rows  # seconds for one row through all layers of this shape
+            flop += work * share
+            for name in ("linear", "packed"):
+                seconds[name] += per_row[name] * share
+            seconds["faster"] += min(per_row.values()) * share
+    return {"flop_per_node": flop, "shapes": table, **{name: flop / value / 1e9 for name, value in seconds.items()}}
+
+
+def _fastest(work: Callable[[], Any], tries: int = 15) -> float:
+    work()
+    best = float("inf")
+    for _ in range(tries):
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def nodes(inputs: dict[str, Any]) -> dict[str, Any]:
+    """Tokens that the engine feeds on each set."""
+    scorer = load(inputs)
+    plans = {name: scorer.plan(list(map(_request, inputs["sets"][name])), "separate") for name in ("es4", "ru2", "es20", "ru20")}
+    return {name: sum(group.size for pack in plan.state.packs for group in pack) for name, plan in plans.items()}
+
+
+def many(inputs: dict[str, Any]) -> dict[str, Any]:
+    """940 candidates of one prompt at once."""
+    scorer = load(inputs)
+    scorer.score([_request(inputs["sets"]["warm"][0])], tokenisation="separate")
+    asked = [_request(inputs["sets"]["many"][0])]
+    runs = [measured(lambda: scorer.score(asked, tokenisation="separate")) for _ in range(3)]
+    seconds = float(np.median([seconds for _, seconds, _ in runs]))
+    count = len(asked[0].candidates)
+    foreign = max(share for *_, share in runs)
+    return {"candidates": count, "seconds": seconds, "per_second": count / seconds, "memory": peak_memory(), "foreign": foreign}
+
+
+def host(inputs: dict[str, Any]) -> dict[str, Any]:
+    """Everything but the model: planning, tries, attention blocks, putting scores together; milliseconds a fact."""
+    scorer = load(inputs)
+    result = {}
+    for name in ("es20", "ru20"):
+        requests = [_request(request) for request in inputs["sets"][name]]
+        for tokenisation in ("separate", "joint"):
+
+            def no_model(trees: Any, _arithmetic: str) -> list[Any]:
+                Blocks.of(trees)
+                return [-1.0 - np.arange(len(tree.edge_rows)) / 7 for tree in trees]
+
+            run, scorer.runner.path.run = scorer.runner.path.run, no_model
+            scorer.score(requests, tokenisation=tokenisation)
+            _, seconds, foreign = measured(lambda asked=requests, how=tokenisation: scorer.score(asked, tokenisation=how))
+            scorer.runner.path.run = run
+            result[f"{name} {tokenisation}"] = {"ms_per_fact": 1000 * seconds / 20, "foreign": foreign}
+    return result
+
+
+def growth(inputs: dict[str, Any], pool: str, length: str, budget: str) -> dict[str, Any]:
+    """One prompt of ``length`` tokens, ``pool`` candidates, a token budget: seconds and peak memory."""
+    scorer = load(inputs, token_budget=int(budget))
+    base = peak_memory()
+    words = scorer.loaded.tokenizer.decode(list(range(400, 400 + int(length))))
+    texts = inputs["sets"]["pool"][0]["candidates"][: int(pool)]
+    request = Request(words, tuple(map(Candidate, texts)))
+    scorer.score([Request("a", (Candidate("b"), Candidate("cd")))], tokenisation="separate")
+    _, seconds, foreign = measured(lambda: scorer.score([request], tokenisation="separate"))
+    plan = scorer.plan([request], "separate")
+    nodes = sum(group.size for pack in plan.state.packs for group in pack)
+    prompt = len(plan.state.tokens[0].prompt)
+    settings = {"pool": int(pool), "prompt": prompt, "budget": int(budget)}
+    return {**settings, "seconds": seconds, "nodes": nodes, "memory": peak_memory(), "loaded": base, "foreign": foreign}
+
+
+def _request(request: dict[str, Any]) -> Request:
+    return Request(request["prompt"], tuple(map(Candidate, request["candidates"])))
+
+
+if __name__ == "__main__":
+    what, path, *more = sys.argv[1:]
+    given = json.loads(Path(path).read_text(encoding="utf-8"))
+    measurements: dict[str, Callable[..., dict[str, Any]]] = {
+        "kernels": kernels,
+        "nodes": nodes,
+        "many": many,
+        "host": host,
+        "growth": growth,
+    }
+    print(json.dumps(measurements[what](given, *more)))

@@ -1,0 +1,104 @@
+"""Tokenisation on the paper's own tokenizer: ids of Llama-2 made by an independent implementation (fixtures/)."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer, models, normalizers, processors
+from transformers import PreTrainedTokenizerFast
+
+from fluent.scoring.contract import Candidate, Request
+from fluent.scoring.tokens import PromptTokeniser
+from tests.tiny import sentencepiece_like_tokenizer
+
+FIXTURE = json.loads((Path(__file__).parent / "fixtures" / "llama2_ids.json").read_text(encoding="utf-8"))
+BLANK = FIXTURE["pieces"]["▁"]
+PROMPTS = {entry["text"]: tuple(entry["ids"]) for entry in FIXTURE["prompts"]}
+FORMS = {entry["text"]: tuple(entry["ids"]) for entry in FIXTURE["forms"]}
+
+
+@cache
+def llama2() -> PreTrainedTokenizerFast:
+    """A fast tokenizer over the fixture's pieces and merges: dummy prefix always, byte fallback, BOS in front by default."""
+    pieces: dict[str, int] = FIXTURE["pieces"]
+    tokenizer = Tokenizer(
+        models.BPE(pieces, [tuple(pair) for pair in FIXTURE["merges"]], byte_fallback=True, fuse_unk=True, unk_token="<unk>")
+    )
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", unk_token="<unk>")
+
+
+def tokenise(prompt: str, *candidates: Any, tokenisation: Any = "separate") -> Any:
+    texts = tuple(text if isinstance(text, Candidate) else Candidate(text) for text in candidates)
+    return PromptTokeniser(llama2()).tokenise([Request(prompt, texts)], tokenisation)[0]
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_separate_is_prompt_with_bos_then_forms_alone(prompt: str) -> None:
+    tokens = tokenise(prompt, *FORMS)
+    assert tokens.prompt == PROMPTS[prompt]
+    for form, candidate in zip(FORMS, tokens.candidates, strict=True):
+        assert candidate.scored == FORMS[form]
+        assert candidate.sequence == PROMPTS[prompt] + FORMS[form]
+        assert (candidate.start, candidate.straddles) == (len(PROMPTS[prompt]), False)
+
+
+def test_trailing_blank_makes_a_doubled_blank_in_separate_mode() -> None:
+    tokens = tokenise("Париж находится в ", "Германии")
+    start = tokens.candidates[0].start
+    pieces = llama2().convert_ids_to_tokens(tokens.candidates[0].sequence[start - 1 : start + 1])
+    assert pieces == ["▁", "▁Герма"]
+    without = tokenise("Париж находится в", "Германии").candidates[0]
+    assert BLANK not in without.sequence
+    assert without.scored == tokens.candidates[0].scored
+
+
+def test_chinese_form_gets_a_blank_of_its_own_in_separate_mode_only() -> None:
+    assert tokenise("加拿大的官方语言是", "法语").candidates[0].scored[0] == BLANK
+    joint = tokenise("加拿大的官方语言是", "法语", tokenisation="joint")
+    assert BLANK not in joint.candidates[0].scored
+    assert llama2().convert_ids_to_tokens(joint.candidates[0].scored) == ["法", "语"]
+
+
+@pytest.mark.parametrize("entry", FIXTURE["joined"], ids=lambda entry: entry["prompt"] + "|" + entry["form"])
+def test_joint_is_the_whole_text_with_bos_once(entry: dict[str, Any]) -> None:
+    candidate = tokenise(entry["prompt"], entry["form"], tokenisation="joint").candidates[0]
+    assert candidate.sequence == tuple(entry["ids"])
+    assert candidate.sequence.count(1) == 1
+    crosses = entry["prompt"].endswith(" ") or entry["form"] == "ld"
+    assert candidate.straddles == crosses
+    if not crosses:
+        assert candidate.sequence[: candidate.start] == PROMPTS[entry["prompt"]]
+
+
+def test_prompt_with_and_without_trailing_blank_are_one_in_joint_mode() -> None:
+    with_blank = tokenise("Париж находится в ", "Германии", tokenisation="joint").candidates[0]
+    without = tokenise("Париж находится в", " Германии", tokenisation="joint").candidates[0]
+    assert (with_blank.sequence, with_blank.start) == (without.sequence, without.start)
+    assert (with_blank.straddles, without.straddles) == (True, False)
+
+
+def test_tail_in_joint_mode_is_what_begins_behind_the_form() -> None:
+    candidate = tokenise("加拿大的官方语言是", Candidate("法语", "是"), tokenisation="joint").candidates[0]
+    assert llama2().convert_ids_to_tokens(candidate.scored) == ["法", "语", "是"]
+    assert candidate.tail_tokens == 1
+
+
+def test_character_of_several_byte_tokens_is_scored_whole() -> None:
+    candidate = tokenise("加", "拿大", tokenisation="joint").candidates[0]
+    assert llama2().convert_ids_to_tokens(candidate.scored) == ["<0xE6>", "<0x8B>", "<0xBF>", "大"]
+    assert not candidate.straddles
+
+
+def test_own_tokenizer_of_the_same_kind_behaves_alike() -> None:
+    tokeniser = PromptTokeniser(sentencepiece_like_tokenizer(words=(" ab", "cd")))
+    separate, joint = (tokeniser.tokenise([Request("ab ", (Candidate("cd"),))], how)[0] for how in ("separate", "joint"))
+    spell = tokeniser.tokenizer.convert_ids_to_tokens
+    assert spell(list(separate.candidates[0].sequence)) == ["<s>", "▁ab", "▁", "▁", "cd"]
+    assert spell(list(joint.candidates[0].sequence)) == ["<s>", "▁ab", "▁", "cd"]
+    assert spell(list(joint.candidates[0].scored)) == ["cd"]
