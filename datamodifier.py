@@ -26,6 +26,7 @@ from fluent.translating.backend import OK, Translator
 from fluent.translating.checks import Checked, check
 from fluent.translating.cleaning import simplify
 from fluent.translating.cutting import cut_sentences
+from fluent.translating.document import DocumentTranslator, what_to_do
 from fluent.translating.facts_table import items_of, lines_of, rows_of
 from fluent.translating.few_shots import MOST_SHOTS, find_or_draw
 from fluent.translating.registry import Options, check_name, make_translator
@@ -205,6 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for _, translator in translators:
             translator.check(SOURCE, modifier.lang, modifier.relation)
     wikidata = Wikidata(chosen.store, api=urls.get("wikidata", API), refresh=chosen.refresh)
+    _write_workbooks(modifiers, [translator for _, translator in translators if isinstance(translator, DocumentTranslator)])
     with_aliases = chosen.aliases == "wikidata"
     with Store(chosen.store) as store, closing(wikidata):
         for modifier in modifiers:
@@ -225,6 +227,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             genders = wikidata.genders(people)
             write_genders(genders, chosen.gender)
             note(f"{chosen.gender}: {len(genders)} of {len(people)} subjects have a gender")
+
+
+def _write_workbooks(modifiers: Sequence[DataModifier], translators: Sequence[DocumentTranslator]) -> None:
+    """All workbooks that a person has to have translated, at once; ends the run if there are any."""
+    items = [item for modifier in modifiers for item in items_of(modifier.table, modifier.relation, SOURCE, modifier.lang)]
+    written = [path for translator in translators for path in translator.write_missing(items)]
+    if written:
+        raise UserError(what_to_do(written))
 
 
 def _try_aliases(modifier: DataModifier, wikidata: Wikidata) -> bool:

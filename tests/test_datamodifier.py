@@ -211,6 +211,29 @@ def test_the_command_writes_shows_and_counts(mlama: Path, translations: Path, tm
     assert len(read(tmp_path / "out" / "ru_P19_nogpt.tsv")) == FACTS
 
 
+def test_all_missing_workbooks_are_written_at_once(mlama: Path, tmp_path: Path) -> None:
+    for lang in ("en", "ru"):
+        templates = mlama / lang / "templates.jsonl"
+        templates.write_text(
+            templates.read_text(encoding="utf-8") + templates.read_text(encoding="utf-8").replace("P19", "P20"), encoding="utf-8"
+        )
+        (mlama / lang / "P20.jsonl").write_bytes((mlama / lang / "P19.jsonl").read_bytes())
+    with pytest.raises(UserError, match=r"2 English workbook\(s\) written into .*src \(ru_P19.xlsx, ru_P20.xlsx\)"):
+        run(
+            "-l",
+            "ru",
+            "--mlama",
+            mlama,
+            "--translator",
+            f"document:{tmp_path / 'gt'}",
+            "--out",
+            tmp_path / "out",
+            "--store",
+            tmp_path / "s",
+        )
+    assert sorted(path.name for path in (tmp_path / "gt" / "src").iterdir()) == ["ru_P19.xlsx", "ru_P20.xlsx"]
+
+
 def test_two_translators_and_the_same_file_each_time(mlama: Path, translations: Path, tmp_path: Path) -> None:
     files = []
     for out in ("a", "b"):

@@ -40,7 +40,9 @@ def translated_workbook(path: Path, sentences: list[str | None], title: str = " 
 
 def test_document_writes_the_english_workbook_and_says_what_to_do(tmp_path: Path) -> None:
     items = [make_item(row) for row in range(3)]
-    with pytest.raises(UserError, match=r"src/ru_P19.xlsx is written \(3 sentences\): have it translated .* as .*tgt/ru_P19.xlsx"):
+    with pytest.raises(
+        UserError, match=r"1 English workbook\(s\) written into .*src \(ru_P19.xlsx\): have each translated .*tgt under the same"
+    ):
         asked(DocumentTranslator(tmp_path), items)
     path = tmp_path / "src" / "ru_P19.xlsx"
     assert read_workbook(path) == [item.sentence for item in items]

@@ -51,17 +51,25 @@ class DocumentTranslator:
         for (target, relation), group in groups.items():
             yield from self._translate_workbook(target, relation, group)
 
+    def write_missing(self, items: Sequence[Item]) -> list[Path]:
+        """Write the English workbook of every (language, relation) that has no translated one yet; returns where they lie."""
+        groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for item in items:
+            groups[item.target, item.relation].append(item.sentence)
+        written = []
+        for (target, relation), sentences in groups.items():
+            if not self._path("tgt", target, relation).is_file():
+                written.append(self._path("src", target, relation))
+                write_workbook(written[-1], sentences)
+        return written
+
     def _path(self, side: str, target: str, relation: str) -> Path:
         return self._folder / side / f"{target}_{relation}.xlsx"
 
     def _translate_workbook(self, target: str, relation: str, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
         source, translated = self._path("src", target, relation), self._path("tgt", target, relation)
-        if not translated.is_file():
-            write_workbook(source, [item.sentence for item in items])
-            raise UserError(
-                f"{source} is written ({len(items)} sentences): have it translated as a document into '{target}', save the result as"
-                f" {translated}, and run the same command again"
-            )
+        if written := self.write_missing(items):
+            raise UserError(what_to_do(written))
         if not source.is_file():
             raise UserError(f"{translated} has no {source} beside it: without the English rows its translations belong to no fact")
         english, translations = read_workbook(source), read_workbook(translated)
@@ -80,6 +88,16 @@ class DocumentTranslator:
                 yield item, Answer(None, "missing", detail=f"no such sentence in {source}")
             else:
                 yield item, Answer(found[0] if len(found) == 1 else found.popleft())
+
+
+def what_to_do(written: Sequence[Path]) -> str:
+    """What a person does with the workbooks that were written."""
+    names = ", ".join(path.name for path in written)
+    into = written[0].parent.parent / "tgt"
+    return (
+        f"{len(written)} English workbook(s) written into {written[0].parent} ({names}): have each translated as a document into the"
+        f" language it is named after, save the results in {into} under the same names, and run the same command again"
+    )
 
 
 def read_workbook(path: Path) -> list[str]:

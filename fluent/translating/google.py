@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NoReturn
-from unittest.mock import patch
 
 import requests
 from deep_translator import exceptions
@@ -79,7 +78,7 @@ class DeepTranslator:
         self._base_url = base_url
         self._patience = patience or Patience()
         self._session = _Session((self._patience.connect, self._patience.read))
-        self._module = sys.modules[__engines__[engine].__module__]
+        self._module: Any = sys.modules[__engines__[engine].__module__]
         self._pace = Pace(self._patience.per_second)
 
     def check(self, source: str, target: str, relation: str) -> None:
@@ -131,8 +130,11 @@ class DeepTranslator:
 
     def _through_session(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Call into an engine, which takes no session: for the length of the call its module's ``requests`` is ours."""
-        with patch.object(self._module, "requests", self._session):
+        theirs, self._module.requests = self._module.requests, self._session
+        try:
             return call(*arguments, **options)
+        finally:
+            self._module.requests = theirs
 
     def _ask(self, engine: Any, sentence: str) -> str | None:
         """One request. Raises TryLater for what may pass, RowFault for what stays, UserError for what ends the run."""
