@@ -23,6 +23,7 @@ _ENOUGH = 0.85
 _SURE = 0.85
 _LEAST = 0.5
 _IN_SLOT = 0.5
+_SHORTENED = ("reduced", "part")
 _CLOSE = 0.95
 _IN_SUBJECT = 0.8
 _GLOSS = 0.8
@@ -132,10 +133,10 @@ class Locator:
     def _best(self, sentence: _Sentence) -> tuple[_Place, bool] | None:
         """The surest place and whether another one is nearly as sure; the surer ways are tried first."""
         places: list[_Place] = []
-        for matches in self._ways(sentence):
+        for number, matches in enumerate(self._ways(sentence)):
             places += [self._judge(match, sentence) for match in matches if not self._is_another(match, sentence)]
-            outside = [place for place in places if not place.inside]
-            if outside and max(place.confidence for place in outside) >= _ENOUGH:
+            sure = (place for place in places if not place.inside and place.confidence >= _ENOUGH)
+            if any(number or place.match.method not in _SHORTENED for place in sure):
                 break
         outside = [place for place in places if not place.inside]
         if not outside:
@@ -225,9 +226,10 @@ class Locator:
         return words[match.first].gap[-1:] in _OPENING and text[words[match.last - 1].end :][:1] in _CLOSING
 
     def _longer(self, best: _Place, places: Sequence[_Place]) -> _Place:
-        """A verbatim longer name around the best place, if the words it adds are a name's and not the frame's."""
+        """A verbatim longer name around the best place, or the whole label in some inflection around a piece of it."""
         for place in sorted(places, key=lambda place: place.match.first - place.match.last):
-            if place.match.covers(best.match) and place.match.score == 1.0 and place.match.method in ("alias", "english", "known"):
+            verbatim = place.match.score == 1.0 and place.match.method in ("alias", "english", "known")
+            if place.match.covers(best.match) and (verbatim or place.match.method == "inflected"):
                 return replace(place, confidence=max(place.confidence, best.confidence))
         return best
 

@@ -19,6 +19,7 @@ from fluent.locating.text import Word, bare, fold, romanise
 
 _UNINFLECTED = frozenset({"zh", "vi", "ja", "th", "lo", "my", "km", "yue", "wuu"})
 _LONGEST_ENDING = 6
+_SOFTENED = frozenset({("k", "g"), ("p", "b"), ("t", "d"), ("c", "k"), ("k", "c"), ("g", "z"), ("h", "z"), ("k", "h"), ("n", "m")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,15 @@ def stem_score(name: str, word: str) -> float:
         likely = len(name) > 2 and new_ending <= max(2, len(name))
     else:
         likely = shared >= 3 and ending <= min(3, new_ending + 2) and shared >= 0.6 * len(name) and shared >= 0.45 * len(word)
+        likely = likely and _can_change(name[shared:], word[shared:])
     return max(0.0, 0.9 - 0.04 * ending - 0.03 * new_ending) if likely else 0.0
+
+
+@lru_cache(maxsize=50_000)
+def _can_change(ending: str, new_ending: str) -> bool:
+    """Whether a name can lose this ending: one with a vowel, a final s, or a consonant that softens (not Iran to Iraq)."""
+    lost, new = romanise(ending), romanise(new_ending)
+    return any(letter in "aeiouy" for letter in lost) or lost == "s" or (lost[:1], new[:1]) in _SOFTENED
 
 
 def spelling(name: str, word: str) -> float:

@@ -12,11 +12,14 @@ from fluent.locating.text import Word, letters_before, split_words
 
 _LONGEST_PREFIX = 3
 _CLOSING = ".!?"
+_QUOTES = tuple((pair[0], pair[1]) for pair in ("«»", "„“", "“”", "‚‘", "‘’", "‹›", "《》", "「」", "『』", "()", "（）", '""'))
 
 
 def widen(row: Row, words: Sequence[Word], match: Match, similarity: Similarity, categories: Categories) -> tuple[int, int]:
     """Start and end, in characters of the row's sentence, of the object that the match stands for."""
     first, last = match.first, match.last
+    if match.form is not None and _is_article(match.form.words[0], words[first : last]):
+        first += 1
     if not match.trail and last < len(words) and words[last].is_ending:
         last += 1
     if first and not match.lead and words[first].glued and words[first].gap in "-‐‑" and _is_prefix(words[first - 1]):
@@ -30,7 +33,25 @@ def widen(row: Row, words: Sequence[Word], match: Match, similarity: Similarity,
         end = words[last - 1].start + letters_before(surface, len(words[last - 1].text) - match.trail)
     if match.form is not None and match.form.text[-1:] in _CLOSING and row.sentence[end : end + 1] == match.form.text[-1:]:
         end += 1
+    return _balanced(row.sentence, start, end)
+
+
+def _balanced(sentence: str, start: int, end: int) -> tuple[int, int]:
+    """A quotation mark outside goes in if its partner is inside: "《时尚》杂志" whole."""
+    for opening, closing in _QUOTES:
+        inside = sentence[start:end]
+        lacks_opening = inside.count(closing) > inside.count(opening) if opening != closing else inside.count(opening) % 2 == 1
+        lacks_closing = inside.count(opening) > inside.count(closing) if opening != closing else lacks_opening
+        if lacks_opening and sentence[max(start - 1, 0) : start] == opening:
+            start -= 1
+        elif lacks_closing and sentence[end : end + 1] == closing:
+            end += 1
     return start, end
+
+
+def _is_article(name: Word, found: Sequence[Word]) -> bool:
+    """Whether a name's capital first word stands small before a capital one: "los Vengadores" for "Los Vengadores"."""
+    return len(found) > 1 and name.capital and not found[0].capital and found[1].capital and len(found[0].text) <= _LONGEST_PREFIX
 
 
 def _is_prefix(word: Word) -> bool:

@@ -119,9 +119,5 @@ def is_break(gap: str) -> bool:
 
 def letters_before(surface: str, count: int) -> int:
     """How many characters of the original word make up its first ``count`` folded ones."""
-    taken = 0
-    while taken < len(surface) and len(fold(surface[:taken])) < count:
-        taken += 1
-    while taken < len(surface) and fold(surface[: taken + 1]) == fold(surface[:taken]):
-        taken += 1
-    return taken
+    wanted = fold(surface)[:count]
+    return max((taken for taken in range(len(surface) + 1) if fold(surface[:taken]) == wanted), default=len(surface))

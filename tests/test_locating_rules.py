@@ -1,0 +1,198 @@
+"""The locator's rules one by one: what belongs to the object, which place is taken, what is not found."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+
+from fluent.locating import Location, Locator, NotFound, Outcome, Row
+from fluent.locating.affixes import particle_length, proclitic_length, unmutated
+from fluent.locating.forms import Categories
+from fluent.locating.similarity import Similarity, resemblance, stem_score
+from fluent.locating.text import fold, letters_before, split_words
+
+
+def form(outcome: Outcome) -> str:
+    assert outcome.found, outcome
+    return outcome.object_form
+
+
+def towns(lang_sentence: str, names: list[tuple[str, str]]) -> list[Row]:
+    """Rows of one frame: (subject, object) filled in."""
+    return [Row(lang_sentence.format(subject, obj), obj, subject=subject) for subject, obj in names]
+
+
+PAIRS = [
+    ("Norland", "Alvik"), ("Surland", "Bergen"), ("Ostland", "Corvo"), ("Vestland", "Delft"), ("Medland", "Ewell"),
+    ("Hinland", "Ferrol"), ("Oberland", "Ghent"), ("Unterland", "Hobart"), ("Sealand", "Imola"), ("Highland", "Jaca"),
+]
+
+
+def test_a_location_is_never_empty() -> None:
+    with pytest.raises(ValueError, match="empty object"):
+        Location("Anna.", 4, 4, "exact", 1.0)
+    with pytest.raises(ValueError, match="empty object"):
+        Location("Anna  .", 4, 6, "exact", 1.0)
+
+
+@pytest.mark.parametrize("row", [Row("", "Rome"), Row(" ", "Rome"), Row("...", "Rome"), Row("Rome.", ""), Row("Rome.", "  ")])
+def test_nothing_to_search_is_told(row: Row) -> None:
+    assert Locator("en").locate(row) == NotFound("empty")
+
+
+def test_a_label_of_signs_alone_is_not_found() -> None:
+    assert Locator("en").locate(Row("The album is !!!.", "!!!")) == NotFound("not-found")
+
+
+def test_an_unknown_language_is_served_by_the_general_rules() -> None:
+    outcome = Locator("xx").locate(Row("Rebnom Danemi si Kopenhagenu.", "Kopenhagen", subject="Danem"))
+    assert form(outcome) == "Kopenhagenu"
+
+
+def test_the_tail_and_the_flags() -> None:
+    outcome = Locator("cs").locate(Row("V Teheránu byla založena společnost.", "Teherán"))
+    assert isinstance(outcome, Location)
+    assert (outcome.prompt, outcome.object_form, outcome.tail) == ("V ", "Teheránu", " byla založena společnost.")
+    assert outcome.status == "ok;inflected;not-final"
+
+
+@pytest.mark.parametrize("shape", ["NFC", "NFD"])
+@pytest.mark.parametrize("label_shape", ["NFC", "NFD"])
+@pytest.mark.parametrize(("lang", "sentence", "label"), [
+    ("vi", "Ông sinh ra ở Hà Nội.", "Hà Nội"),
+    ("ko", "그는 부산에서 태어났다.", "부산"),
+    ("cs", "Sídlí v Hradci Králové.", "Hradec Králové"),
+])
+def test_normalisation_forms_are_alike_and_offsets_are_the_sentences_own(
+    shape: str, label_shape: str, lang: str, sentence: str, label: str
+) -> None:
+    told = unicodedata.normalize(shape, sentence)
+    outcome = Locator(lang).locate(Row(told, unicodedata.normalize(label_shape, label)))
+    expected = form(Locator(lang).locate(Row(sentence, label)))
+    assert unicodedata.normalize("NFC", form(outcome)) == expected
+    assert outcome.prompt + outcome.object_form + outcome.tail == told
+
+
+def test_all_sentences_of_a_text_are_searched() -> None:
+    outcome = Locator("es").locate(Row("Los Hermanos Sosa Bros. y Cía. se fundó en francés.", "francés"))
+    assert form(outcome) == "francés"
+    assert form(Locator("ru").locate(Row("P.S. Он живёт в Нью-Йорке.", "Нью-Йорк"))) == "Нью-Йорке"
+
+
+def test_the_object_is_not_taken_from_the_subject() -> None:
+    locator = Locator("fr")
+    row = Row("L'Université de Bologne se trouve à Bologne.", "Bologne", subject="Université de Bologne")
+    outcome = locator.locate(row)
+    assert outcome.found and outcome.start == row.sentence.rindex("Bologne") and outcome.ambiguous
+    only = Row("L'Université de Bologne est ancienne.", "Bologne", subject="Université de Bologne")
+    assert locator.locate(only) == NotFound("inside-subject")
+
+
+def test_the_template_tells_which_of_two_equal_places_is_the_object() -> None:
+    row = Row("Luxembourg has its capital in Luxembourg.", "Luxembourg", subject="Luxembourg")
+    assert Locator("en").locate(row).start == 30
+    turned = Row(row.sentence, row.label, subject=row.subject, template="[Y] is the capital of [X].")
+    assert Locator("en").locate(turned).start == 0
+
+
+@pytest.mark.parametrize(("lang", "sentence", "label", "expected"), [
+    ("hr", "Nizozemska je članica NATO-a.", "NATO", "NATO-a"),
+    ("hr", "Zgrada je u vlasništvu Newark-a, New Jersey.", "Newark, New Jersey", "Newark-a, New Jersey"),
+    ("ru", "Имя написано по-гречески.", "греческий язык", "по-гречески"),
+    ("uk", "Стадіон належить «Мілану».", "Мілан", "Мілану"),
+    ("en", "The tool is written in C++.", "C++", "C++"),
+    ("en", "He works for Apple Inc.", "Apple Inc.", "Apple Inc."),
+    ("zh", "他在《时尚》杂志工作。", "时尚杂志", "《时尚》杂志"),
+    ("es", "Es miembro de los Vengadores.", "Los Vengadores", "Vengadores"),
+    ("it", "È la capitale dell'Italia.", "Italia", "Italia"),
+    ("zh", "美因茨州的首府是美因茨 (Mainz)。", "美因茨", "美因茨"),
+])
+def test_endings_are_in_and_marks_and_articles_are_out(lang: str, sentence: str, label: str, expected: str) -> None:
+    assert form(Locator(lang).locate(Row(sentence, label))) == expected
+
+
+def test_a_longer_verbatim_name_is_taken_whole() -> None:
+    outcome = Locator("cs").locate(Row("Pracuje pro Apple Inc.", "Apple", english="Apple Inc."))
+    assert form(outcome) == "Apple Inc." and outcome.method == "english"
+
+
+def test_another_name_that_begins_alike_is_not_taken() -> None:
+    assert not Locator("en").locate(Row("He was born in San Diego.", "San Francisco")).found
+    assert not Locator("en").locate(Row("It lies in South Korea.", "South Africa")).found
+
+
+def test_a_piece_of_a_name_is_found_and_flagged_as_such() -> None:
+    outcome = Locator("es").locate(Row("Nació en Santiago.", "Santiago de Chile"))
+    assert form(outcome) == "Santiago" and outcome.method == "part"
+
+
+def test_category_words_are_learnt_from_labels_and_taken_off_whole() -> None:
+    labels = ["engleski jezik", "ruski jezik", "danski jezik", "Kota Taipei", "Kota Bandung", "Kota Medan", "idioma danés"]
+    categories = Categories.learn(labels)
+    assert "jezik" in categories.last and "kota" in categories.first
+    stripped = [" ".join(word.text for word in categories.strip(tuple(split_words(label)))) for label in labels]
+    assert stripped == ["engleski", "ruski", "danski", "taipei", "bandung", "medan", "idioma danés"]
+
+
+def test_the_labels_own_category_word_stays_in_beside_the_name() -> None:
+    labels = ["Bahasa Inggris", "Bahasa Belanda", "Bahasa Prancis", "Bahasa Wales"]
+    rows = [Row(f"Buku {n} ditulis dalam bahasa Inggris.", label, english="Welsh") for n, label in enumerate(labels)]
+    locator = Locator("id").fit(rows)
+    kept = locator.locate(Row("Puisi ditulis dalam bahasa Welsh.", "Bahasa Wales", english="Welsh"))
+    left_out = locator.locate(Row("Puisi ditulis dalam bahasa Welsh.", "Wales", english="Welsh"))
+    assert (form(kept), form(left_out)) == ("bahasa Welsh", "Welsh")
+
+
+def test_the_frame_finds_a_name_that_no_label_tells_and_says_so() -> None:
+    locator = Locator("xx").fit(towns("Ba kaputo da {} so {}.", PAIRS))
+    outcome = locator.locate(Row("Ba kaputo da Newland so Quito Maran.", "Zzyzx", subject="Newland"))
+    assert form(outcome) == "Quito Maran" and outcome.method == "frame" and "unsure" in outcome.flags
+
+
+def test_the_frame_does_not_take_another_objects_name_or_a_word_written_otherwise() -> None:
+    locator = Locator("xx").fit(towns("Ba kaputo da {} so {}.", PAIRS))
+    assert not locator.locate(Row("Ba kaputo da Newland so Bergen.", "Zzyzx", subject="Newland", english="Zzyzx")).found
+    assert not locator.locate(Row("Ba kaputo da Newland so mani.", "Zzyzx", subject="Newland")).found
+
+
+def test_the_frame_outweighs_a_name_elsewhere_in_the_sentence() -> None:
+    locator = Locator("xx").fit(towns("Ba kaputo da {} so {}.", PAIRS))
+    row = Row("Ba kaputo da Quito Parko so Quitu.", "Quito", subject="Parque Norte")
+    assert locator.locate(row).start == row.sentence.index("Quitu")
+
+
+def test_fitting_again_forgets_what_was_learnt() -> None:
+    locator = Locator("xx").fit(towns("Ba kaputo da {} so {}.", PAIRS))
+    locator.fit([])
+    assert not locator.locate(Row("Ba kaputo da Newland so Quito Maran.", "Zzyzx", subject="Newland")).found
+
+
+def test_forms_known_from_elsewhere_help() -> None:
+    row = Row("Prší v Benátkách.", "Venice", forms=("Benátkách",))
+    assert form(Locator("cs").locate(row)) == "Benátkách"
+
+
+def test_closed_classes() -> None:
+    assert proclitic_length("ובברלין", "ברלין") == 2 and proclitic_length("וברלין", "ברל") == 0
+    assert particle_length("서울에서는", "서울") == 3 and particle_length("서울역", "서울") == 0
+    assert "caerdydd" in unmutated("nghaerdydd", "cy") and "corcaigh" in unmutated("gcorcaigh", "ga") and unmutated("gcorcaigh", "fr") == []
+
+
+def test_stems_share_their_beginning_and_differ_in_endings() -> None:
+    assert stem_score("helsinki", "helsingissä") > 0.6 and stem_score("praha", "praze") > 0.6
+    assert stem_score("словакия", "словении") == stem_score("iran", "iraqu") == 0.0 and stem_score("glazbenik", "glazbe") == 0.0
+    assert resemblance("леонардо", "leonardo") == 1.0
+
+
+def test_a_lemma_may_be_two_and_names_keep_their_own_form() -> None:
+    similarity = Similarity("de")
+    assert "sie" in similarity.lemmas("sie") and all("|" not in lemma for lemma in similarity.lemmas("sie"))
+    assert "xyzzyx" in Similarity("uk").lemmas("xyzzyx")
+
+
+def test_words_know_their_place_and_invisible_characters_do_not_count() -> None:
+    words = split_words("\u200fIn  Ni\u00adce, Elle 东京。")
+    assert [word.text for word in words] == ["in", "nice", "elle", "东", "京"]
+    assert [(word.start, word.end) for word in words] == [(1, 3), (5, 10), (12, 16), (17, 18), (18, 19)]
+    assert fold("İSTANBUL") == "istanbul" and letters_before("e\u0301te\u0301", 2) == 3
