@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,16 @@ def test_ids_that_are_none_are_noted_and_not_sent(httpserver: HTTPServer, store:
 def test_what_stays_is_told_in_one_line(httpserver: HTTPServer, store: Path, fault: Response, message: str) -> None:
     with pytest.raises(UserError, match=message):
         client(httpserver, store, lambda request, number: fault)[0].names(["Q90"], "ru")
+
+
+def test_no_service_and_one_that_hangs(store: Path) -> None:
+    with pytest.raises(UserError, match=r"out of reach \(no answer \(ConnectionError\), 4 times\)"):
+        Wikidata(store, api="http://127.0.0.1:9/w", patience=QUICK).names(["Q90"], "ru")
+    with HTTPServer(threaded=True) as server:
+        service = Service(server, "/w", lambda request, number: time.sleep(0.6) or good(request))  # type: ignore[func-returns-value]
+        with pytest.raises(UserError, match=r"out of reach \(no answer \(ReadTimeout\), 4 times\)"):
+            Wikidata(store, api=service.url, patience=QUICK).names(["Q90"], "ru")
+    assert len(service.requests) == QUICK.attempts
 
 
 def test_what_was_fetched_before_a_fault_is_kept(httpserver: HTTPServer, store: Path) -> None:
