@@ -2,9 +2,9 @@
 
 Relations are fixed and clusters are resampled within each. The interval is the symmetric studentised bootstrap
 (Hall 1988, "On symmetric bootstrap confidence intervals", JRSS B 50): estimate ± the 95 % point of |t*| times the
-standard error, where t* is a resample's distance from the estimate in its own standard errors. Of the methods
-tried on simulated ranks it is the one whose coverage stays nearest to 95 % at 40 facts and with the long tail
-that ranks have (``benchmarks/RESULTS-simulations.md``).
+standard error, where t* is a resample's distance from the estimate in its own standard errors. Percentile intervals
+fell well short of 95 % at 40 facts, the more so for the long tail that ranks have; how often this one covers stands in
+``benchmarks/RESULTS-simulations.md``.
 """
 
 from __future__ import annotations
