@@ -173,6 +173,10 @@ def test_bad_templates_are_one_line_that_names_file_and_row(rules: dict[str, lis
     ("text", "complaint"),
     [
         ('{"A": [[{"type": "Phrase", "rule": {"name": "B"}}]], "B": [[{"type": "Phrase", "rule": {"name": "A"}}]]}', "A -> B -> A"),
+        (
+            '{"C": [["x"]],\n "A": [[{"type": "Phrase", "rule": {"name": "A"}}]]}'.replace('"x"', '{"type": "Direct", "rule": ["x"]}'),
+            "row 2: cycle",
+        ),
         ('{"A": [[{"type": "Phrase", "rule": {"name": "B"}}]]}', "unknown phrase 'B'"),
         ('{"A": [[{"type": "Odd", "rule": {}}]]}', "is no element"),
         ('{"A": [', "broken JSON in row 1"),

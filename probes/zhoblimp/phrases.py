@@ -10,6 +10,7 @@ literal words) and Phrase ({"name": ...}). Phrases may contain phrases, but not 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,14 @@ def parse_phrases(text: str, where: str = "phrases") -> dict[str, tuple[Sequence
             tuple(_element(element, f"{where}: phrase '{name}', sequence {number}") for element in sequence)
             for number, sequence in enumerate(sequences)
         )
-    check_phrases(phrases, where)
+    check_phrases(phrases, {name: f"{where}: row {_row_of(name, text)}" for name in phrases})
     return phrases
+
+
+def _row_of(name: str, text: str) -> int:
+    """The row in which a phrase is defined (1 if it is spelt with escapes)."""
+    found = re.search(re.escape(json.dumps(name, ensure_ascii=False)) + r"\s*:\s*\[", text)
+    return text.count("\n", 0, found.start()) + 1 if found else 1
 
 
 def read_phrases(path: Path) -> dict[str, tuple[Sequence, ...]]:
@@ -47,8 +54,8 @@ def read_phrases(path: Path) -> dict[str, tuple[Sequence, ...]]:
     return parse_phrases(read_utf8(path), path.name)
 
 
-def check_phrases(phrases: Phrases, where: str) -> None:
-    """Every phrase that is named exists, and none contains itself."""
+def check_phrases(phrases: Phrases, where: Mapping[str, str]) -> None:
+    """Every phrase that is named exists, and none contains itself. ``where``: file and row of each phrase."""
     for name in phrases:
         trail = [name]
         stack = [_inner(phrases, name)]
@@ -59,9 +66,11 @@ def check_phrases(phrases: Phrases, where: str) -> None:
                 trail.pop()
                 continue
             if inner not in phrases:
-                raise UserError(f"{where}: phrase '{trail[-1]}' uses unknown phrase '{inner}'; known: {', '.join(sorted(phrases))}")
+                raise UserError(
+                    f"{where[trail[-1]]}: phrase '{trail[-1]}' uses unknown phrase '{inner}'; known: {', '.join(sorted(phrases))}"
+                )
             if inner in trail:
-                raise UserError(f"{where}: cycle in phrases: {' -> '.join([*trail, inner])}; a phrase must not contain itself")
+                raise UserError(f"{where[trail[-1]]}: cycle in phrases: {' -> '.join([*trail, inner])}; a phrase must not contain itself")
             trail.append(inner)
             stack.append(_inner(phrases, inner))
 
