@@ -290,7 +290,7 @@ def test_mistakes_are_told_and_two_tabs_meet(browser: Any, address: str, tmp_pat
     two.button("Save paradigm").click()
     two.sees("was changed elsewhere since you loaded it")
     two.button("Load that version").click()
-    two.page.wait_for_function("document.querySelector('input[aria-label=\"good 0\"]').value === '那'")
+    two.page.wait_for_function("document.querySelector('[aria-label=\"good 0\"]').value === '那'")
     for tab in (one, two):
         assert tab.complaints == []
     one.page.get_by_role("tab", name="Phrases").click()

@@ -24,7 +24,7 @@ SOURCES: dict[str, Path | None] = {
 }
 STYLE = """
 body { background: #fafafa }
-.mono, .rule-side input { font-family: ui-monospace, "Noto Sans Mono CJK SC", monospace; }
+.mono, .rule-side textarea { font-family: ui-monospace, "Noto Sans Mono CJK SC", monospace; }
 .rule-row { display: grid; grid-template-columns: 1.5rem 1fr 1fr auto; gap: .25rem .5rem; align-items: start; }
 .rule-number { padding-top: .6rem; text-align: right; color: #555 }
 .rule-buttons { flex-wrap: nowrap }
@@ -66,7 +66,7 @@ class Page:
             with told():
                 self.bench.open_project(names[0])
         with ui.column().classes("w-full max-w-6xl mx-auto p-2 gap-3"):
-            ui.html("<h1 style='font-size:1.4rem;margin:0'>Minimal pairs</h1>", sanitize=False)
+            ui.label("Minimal pairs").classes("text-xl").props("role=heading aria-level=1")
             self.header()
             self.tabs()
 

@@ -63,7 +63,8 @@ class Editor:
     def _field(self, index: int, side: str) -> None:
         rules = self.bench.draft.good if side == "good" else self.bench.draft.bad
         box = ui.input(f"{side} {index}", value=rules[index], on_change=lambda event: self._write(index, side, event.value or ""))
-        self.fields[index, side] = box.props("dense outlined debounce=150 spellcheck=false").classes("w-full")
+        # A rule may be longer than the field is wide; the field grows with it, and a line end in it is a blank.
+        self.fields[index, side] = box.props("type=textarea autogrow dense outlined debounce=150 spellcheck=false").classes("w-full")
         self.remarks[index, side] = ui.label().classes("text-xs").props("aria-live=polite")
 
     @staticmethod
@@ -123,7 +124,7 @@ class Editor:
         self.on_change()
 
     def _write(self, index: int, side: str, value: str) -> None:
-        (self.bench.draft.good if side == "good" else self.bench.draft.bad)[index] = value
+        (self.bench.draft.good if side == "good" else self.bench.draft.bad)[index] = value.replace("\n", " ")
         self.show_remarks()
         self.on_change()
 
