@@ -138,6 +138,20 @@ def test_rows_are_added_moved_deleted_and_taken_back(tmp_path: Path) -> None:
         made.undo()
 
 
+def test_agreements_follow_the_rows_they_point_at(tmp_path: Path) -> None:
+    made = bench(tmp_path)
+    made.draft = Draft(
+        good=["a", "pos:M mPos:2 mPro:classifier", "pos:NN"], bad=["a", "pos:M mmPos:2 mmPro:classifier gPos:0 gPro:pos", "pos:NN"]
+    )
+    made.add_row(0)
+    assert made.draft.good == ["a", "", "pos:M mPos:3 mPro:classifier", "pos:NN"]
+    made.move_row(3, -1)
+    assert made.draft.bad == ["a", "", "pos:NN", "pos:M mmPos:2 mmPro:classifier gPos:0 gPro:pos"]
+    made.delete_row(0)
+    assert made.draft.bad[-1] == "pos:M mmPos:1 mmPro:classifier gPos:? gPro:pos"
+    assert "goodPosition:? is not a number" in made.remark(2, "bad").text
+
+
 def test_differences_are_marked_by_characters_or_words() -> None:
     assert differences("我把书看完了。", "我看完了书。", False)[1][0] == ("我", False)
     assert differences("Она спала тут.", "Она спал тут.", True) == (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
@@ -14,6 +15,7 @@ from probes.zhoblimp.phrases import Phrases
 from probes.zhoblimp.rules import Lexical, PhraseRule, normalised, parse_position
 from probes.zhoblimp.vocabulary import Vocabulary
 
+_REFERENCE = re.compile(r"(?<!\S)((?:mPos|mmPos|gPos|matchedPosition|mismatchedPosition|goodPosition):)(\d+)(?!\S)")
 MOST_PAIRS = 1000
 MOST_ATTEMPTS = 1000
 
@@ -47,6 +49,11 @@ def load_draft(text: str, where: str) -> Draft:
     """A draft from a paradigm file."""
     one = parse_paradigm(text, where)
     return Draft(one.uid, one.user, one.phenomenon, one.strict, one.separator == " ", list(one.good_rules), list(one.bad_rules))
+
+
+def renumbered(rule: str, places: Mapping[int, int]) -> str:
+    """The rule with its row numbers changed (old -> new); a row that is gone becomes ``?``, which is an error to be mended."""
+    return _REFERENCE.sub(lambda found: found[1] + str(places.get(int(found[2]), "?")), rule)
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fluent.console import UserError
-from probes.zhoblimp.page.draft import Draft, Remark, load_draft, remark_on
+from probes.zhoblimp.page.draft import Draft, Remark, load_draft, remark_on, renumbered
 from probes.zhoblimp.page.projects import NEW, Projects, check_name, paradigm_file
 from probes.zhoblimp.paradigm import check_paradigm
 from probes.zhoblimp.phrases import Phrases, parse_phrases
@@ -157,26 +158,23 @@ class Workbench:
             self.edit_phrases(document.text)
 
     def add_row(self, below: int) -> None:
-        """An empty row below row ``below``. Agreements that point past it are renumbered by hand, as the remarks will say."""
-        self._remember()
-        self.draft.good.insert(below + 1, "")
-        self.draft.bad.insert(below + 1, "")
+        """An empty row below row ``below``."""
+        self._rearrange([*range(below + 1), None, *range(below + 1, len(self.draft.good))])
 
     def delete_row(self, index: int) -> None:
         """Remove a row; one always remains."""
         if len(self.draft.good) == 1:
             raise UserError("the last row cannot be deleted; empty it instead")
-        self._remember()
-        del self.draft.good[index], self.draft.bad[index]
+        self._rearrange([row for row in range(len(self.draft.good)) if row != index])
 
     def move_row(self, index: int, by: int) -> None:
         """Exchange a row with the one above (-1) or below (1)."""
         other = index + by
         if not 0 <= other < len(self.draft.good):
             return
-        self._remember()
-        for rules in (self.draft.good, self.draft.bad):
-            rules[index], rules[other] = rules[other], rules[index]
+        order: list[int | None] = list(range(len(self.draft.good)))
+        order[index], order[other] = other, index
+        self._rearrange(order)
 
     def undo(self) -> None:
         """Take the last change of rows back."""
@@ -184,8 +182,12 @@ class Workbench:
             raise UserError("there is no change of rows to take back")
         self.draft = self.history.pop()
 
-    def _remember(self) -> None:
+    def _rearrange(self, order: Sequence[int | None]) -> None:
+        """Put the old rows in this order (None: an empty one); agreements go on pointing at the same rows."""
         self.history.append(copy.deepcopy(self.draft))
+        places = {old: new for new, old in enumerate(order) if old is not None}
+        for rules in (self.draft.good, self.draft.bad):
+            rules[:] = ["" if old is None else renumbered(rules[old], places) for old in order]
 
     def _take(self, draft: Draft, file: str, revision: str) -> None:
         self.draft, self.file, self.revision, self.history = draft, file, revision, []
