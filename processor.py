@@ -94,7 +94,7 @@ class Processor:
         if store.discarded:
             note(f"{self.label}: {store.discarded} packs of another run thrown away (its model, data or settings differ)")
         scores = self._score(scorer, task, plan, store, on_facts)
-        self._write(task, scores, left_out, description)
+        self._write(task, scores, left_out, scorer.describe(task.tokenisation))
         store.remove()
         return self.summary()
 
