@@ -12,6 +12,7 @@ from fluent.locating.text import Word, letters_before, split_words
 
 _LONGEST_PREFIX = 3
 _CLOSING = ".!?"
+_LEADING = tuple("'’¡¿")
 _QUOTES = tuple((pair[0], pair[1]) for pair in ("«»", "„“", "“”", "‚‘", "‘’", "‹›", "《》", "「」", "『』", "()", "（）", '""'))
 
 
@@ -33,6 +34,8 @@ def widen(row: Row, words: Sequence[Word], match: Match, similarity: Similarity,
         end = words[last - 1].start + letters_before(surface, len(words[last - 1].text) - match.trail)
     if match.form is not None and match.form.text[-1:] in _CLOSING and row.sentence[end : end + 1] == match.form.text[-1:]:
         end += 1
+    if match.form is not None and match.form.text[:1] in _LEADING and row.sentence[max(start - 1, 0) : start] == match.form.text[:1]:
+        start -= 1
     return _balanced(row.sentence, start, end)
 
 
