@@ -43,7 +43,9 @@ def run_main(main: Callable[[Sequence[str] | None], int | None], arguments: Sequ
         if hasattr(stream, "reconfigure"):  # labels are UTF-8 whatever the terminal's code page is
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    program = os.path.basename(sys.argv[0])
+    folder, program = os.path.split(sys.argv[0])
+    if program == "__main__.py":  # python -m probes.zhoblimp
+        program = os.path.basename(folder)
     try:
         status = main(arguments) or 0
         sys.stdout.flush()

@@ -95,6 +95,13 @@ def test_all_gives_the_published_grids_once_each() -> None:
         linking_functions("lp,pmi")
 
 
+def test_pairs_in_the_layout_of_blimp_are_read(tmp_path: Path) -> None:
+    line = {"sentence_good": "Cats sleep.", "sentence_bad": "Cats sleeps.", "field": "morphology", "linguistics_term": "agreement"}
+    (tmp_path / "sv.jsonl").write_text(json.dumps({**line, "UID": "sv", "pairID": "17"}) + "\n", encoding="utf-8")
+    (one,) = read_pairs(tmp_path)["sv"]
+    assert (one.phenomenon, one.number, one.good, one.source["field"]) == ("agreement", 17, "Cats sleep.", "morphology")
+
+
 def test_agreement_is_spearman_over_the_uids_in_common() -> None:
     accuracy = pd.Series({"a": 0.1, "b": 0.5, "c": 0.9, "d": 0.2})
     assert agreement(accuracy, {"a": 0.7, "b": 0.8, "c": 0.9, "z": 0.1}) == (pytest.approx(1.0), 3)

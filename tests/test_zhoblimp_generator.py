@@ -229,3 +229,15 @@ def test_commands_refuse_bad_input_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"UID": "a", "sentence_good": "b"}\n', encoding="utf-8")
     with pytest.raises(UserError, match=r"x\.jsonl: row 1: 'sentence_bad' is missing"):
         main(["lint", "--without-templates", "--data", str(tmp_path)])
+
+
+def test_a_uid_that_stands_twice_is_named_with_both_files(tmp_path: Path) -> None:
+    (tmp_path / "paradigms").mkdir()
+    (tmp_path / "vocabulary.tsv").write_text(WORDS, encoding="utf-8")
+    (tmp_path / "phrases.json").write_text(PHRASES, encoding="utf-8")
+    for name in ("x", "y"):
+        text = json.dumps({"uid": "same", "good_rule": ["pos:VV"], "bad_rule": ["pos:NN"]})
+        (tmp_path / "paradigms" / f"{name}.json").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=r"y\.json: UID 'same' \(user ''\) also stands in x\.json"):
+        main(["generate", "--templates", str(tmp_path / "paradigms"), "--out", str(tmp_path / "out")])
+    assert not (tmp_path / "out").exists()

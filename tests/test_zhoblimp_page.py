@@ -321,3 +321,27 @@ def test_another_name_for_the_address_is_refused(address: str) -> None:
     with pytest.raises(urllib.error.HTTPError) as refusal:
         urllib.request.urlopen(request, timeout=10)
     assert refusal.value.code == 400
+
+
+@pytest.mark.slow
+@pytest.mark.model
+def test_the_real_command_scores_pairs_with_the_embedded_model(browser: Any, smollm2: Any, tmp_path: Path, root: Path) -> None:
+    Projects(tmp_path / "projects").create("zh", CONTENT / "zh")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    surroundings = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    command = [sys.executable, "-m", "probes.zhoblimp", "serve", "--projects", str(tmp_path / "projects"), "--port", str(port)]
+    server = subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, env=surroundings)
+    try:
+        assert server.stdout is not None and f"http://127.0.0.1:{port}".encode() in server.stdout.readline()
+        time.sleep(3)
+        tab = Tab(browser, f"http://127.0.0.1:{port}/")
+        tab.open_paradigm("negation_of_you_fluent.json")
+        tab.button("Generate sentences").click()
+        tab.button("Score these pairs").click()
+        tab.page.get_by_text("Accuracy of smollm2: lp").wait_for(timeout=300_000)
+        assert tab.complaints == []
+    finally:
+        server.terminate()
+        server.wait(20)

@@ -76,8 +76,8 @@ def output_names(paradigms: Sequence[Paradigm]) -> list[str]:
     names = [f"{one.uid}.jsonl" if uids.count(one.uid) == 1 else f"{one.uid}_{one.user}.jsonl" for one in paradigms]
     doubled = next((name for name in names if names.count(name) > 1), None)
     if doubled:
-        first, second = [one.where for one, name in zip(paradigms, names, strict=True) if name == doubled][:2]
-        raise UserError(f"{second}: UID '{doubled.removesuffix('.jsonl')}' also stands in {first}; rename one of them")
+        first, second = [one for one, name in zip(paradigms, names, strict=True) if name == doubled][:2]
+        raise UserError(f"{second.where}: UID '{second.uid}' (user '{second.user}') also stands in {first.where}; rename one of them")
     return names
 
 
