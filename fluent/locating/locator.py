@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fluent.locating.forms import Categories, forms_of
@@ -54,12 +54,13 @@ class Locator:
 
     A fresh locator works on single rows. ``fit`` on all rows of the relation teaches it the category words of the labels,
     the frame of the sentences and the forms that each object takes; rows it is asked for later need not be among them.
+    lemmatise: further lemmas of a word beside simplemma's, say ``stanza_lemmatiser``'s.
     """
 
-    def __init__(self, lang: str, relation: str | None = None) -> None:
+    def __init__(self, lang: str, relation: str | None = None, lemmatise: Callable[[str], Iterable[str]] | None = None) -> None:
         self.lang = lang
         self.relation = relation
-        self._similarity = Similarity(lang)
+        self._similarity = Similarity(lang, lemmatise)
         self._forget()
 
     def _forget(self) -> None:

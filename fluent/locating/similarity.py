@@ -6,6 +6,7 @@ beginning of the two words: an inflected form keeps the stem and changes a short
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -39,8 +40,9 @@ UNLIKE = Likeness(0.0)
 class Similarity:
     """Compares words in one language, remembering every pair it has seen."""
 
-    def __init__(self, lang: str) -> None:
+    def __init__(self, lang: str, lemmatise: Callable[[str], Iterable[str]] | None = None) -> None:
         self.lang = lang
+        self._lemmatise = lemmatise
         self._lemmatiser = language(lang).lemmatiser if is_known(lang) else None
         self._inflects = lang not in _UNINFLECTED
         self._seen: dict[tuple[str, str], Likeness] = {}
@@ -84,6 +86,8 @@ class Similarity:
             if self._lemmatiser and len(folded) > 2:
                 for written in (folded, folded.capitalize()):
                     found.update(fold(lemma) for lemma in simplemma.lemmatize(written, lang=self._lemmatiser).split("|"))
+            if self._lemmatise:
+                found.update(fold(lemma) for written in (folded, folded.capitalize()) for lemma in self._lemmatise(written))
             lemmas = self._lemmas[folded] = frozenset(found)
         return lemmas
 
