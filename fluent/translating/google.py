@@ -60,7 +60,6 @@ class _Session(requests.Session):
         self.last: requests.Response | None = None
 
     def request(self, *arguments: Any, **options: Any) -> requests.Response:
-        self.last = None
         self.last = super().request(*arguments, **{**options, "timeout": self._timeout})
         return self.last
 
@@ -139,6 +138,7 @@ class DeepTranslator:
     def _ask(self, engine: Any, sentence: str) -> str | None:
         """One request. Raises TryLater for what may pass, RowFault for what stays, UserError for what ends the run."""
         self._pace.wait()
+        self._session.last = None
         try:
             text = self._through_session(engine.translate, sentence, **_CALL.get(self.name, {}))
         except (exceptions.NotValidLength, exceptions.NotValidPayload) as error:
