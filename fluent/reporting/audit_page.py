@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fluent.reporting.findings import CHECKS, Check, Finding
-from fluent.reporting.latex import Column, booktabs
+from fluent.reporting.latex import Column, booktabs_in_blocks
 from fluent.reporting.relation_table import ordered
 
 NAMES_SHOWN = 30
@@ -24,7 +24,7 @@ def overview(findings: Sequence[Finding]) -> str:
         of_check = [finding for finding in findings if finding.check == name and not finding.is_wide]
         if of_check:
             rows.append([check.title, check.weight, *(_found_of_tested([f for f in of_check if f.lang == lang]) for lang in langs)])
-    return booktabs([Column("Check", "l"), Column("Weight", "l"), *(Column(lang) for lang in langs)], rows)
+    return booktabs_in_blocks([Column("Check", "l"), Column("Weight", "l"), *map(Column, langs)], rows, repeated=2)
 
 
 def _found_of_tested(findings: Sequence[Finding]) -> str:

@@ -68,8 +68,11 @@ def heat_map(selections: Sequence[Selection]) -> Figure:
     parts = [(f"R@1, {shown(names[0])}", langs, base, SEQUENTIAL, (0.0, 1.0))]
     parts += [(f"{shown(v)} minus {shown(names[0])}", rows[v], gain, DIVERGING, (-widest, widest)) for v, gain in gains.items()]
     heights = [0.32 * len(part[1]) + 0.75 for part in parts]
-    size = (max(5.0, 0.47 * len(relations) + 2), sum(heights) + 0.4)
-    figure, grid = plt.subplots(len(parts), 1, figsize=size, squeeze=False, height_ratios=heights)
+    width = max(3.2, 0.47 * len(relations) + 1.6)
+    if len(langs) > len(relations):  # tall maps stand beside each other, broad ones below each other
+        figure, grid = plt.subplots(1, len(parts), figsize=(width * len(parts), max(heights) + 0.4), squeeze=False)
+    else:
+        figure, grid = plt.subplots(len(parts), 1, figsize=(width, sum(heights) + 0.4), squeeze=False, height_ratios=heights)
     for axis, (title, langs_here, matrix, colours, (low, high)) in zip(grid.flat, parts, strict=True):
         palette = plt.get_cmap(colours).with_extremes(bad="#D9D9D9")
         image = axis.imshow(np.ma.masked_invalid(matrix), cmap=palette, vmin=low, vmax=high, aspect="auto")

@@ -27,6 +27,8 @@ _SPECIALS = str.maketrans(
     }
 )
 
+COLUMNS_ABREAST = 9
+"""Columns of figures that a page of the paper's width holds."""
 PREAMBLE = r"""\documentclass[a4paper,landscape,10pt]{article}
 \usepackage[margin=15mm]{geometry}
 \usepackage[T2A,T1]{fontenc}
@@ -86,6 +88,15 @@ def booktabs(columns: Sequence[Column], rows: Sequence[Sequence[object] | None])
             raise ValueError(f"a row of {len(row)} cells in a table of {len(columns)} columns: {row}")
         lines.append(_line(row))
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def booktabs_in_blocks(columns: Sequence[Column], rows: Sequence[Sequence[object] | None], repeated: int) -> str:
+    """The same for any number of columns: past ``COLUMNS_ABREAST`` the rest follows below, with the first ``repeated`` again."""
+    blocks = []
+    for start in range(repeated, len(columns), COLUMNS_ABREAST):
+        taken = [*range(repeated), *range(start, min(start + COLUMNS_ABREAST, len(columns)))]
+        blocks.append(booktabs([columns[i] for i in taken], [row and [row[i] for i in taken] for row in rows]))
+    return "\n\\par\\medskip\n".join(blocks)
 
 
 def _line(cells: Sequence[object]) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 from tabulate import tabulate
 
 from fluent.reporting.experiments import both
-from fluent.reporting.latex import Column, Raw, booktabs, number, write_table
+from fluent.reporting.latex import Column, Raw, booktabs_in_blocks, number, write_table
 from fluent.reporting.loading import DumpFolder, open_dumps
 from fluent.reporting.measures import value_at
 from fluent.reporting.options import add_short_rule
@@ -102,4 +102,4 @@ def clean_layout(retrieval: pd.DataFrame, tests: pd.DataFrame | None, groups: Se
             found = [_r_of(tests, v, lang, "p_holm") for lang in means]
             cells = [Raw(rf"{number(r, 3)}\rlap{{*}}") if starred else number(r, 3) for r, starred in found]
             rows.append([Raw("$r$") if v == means.index[0] else "", SHOWN.get(v, v), *cells])
-    return booktabs(columns, rows)
+    return booktabs_in_blocks(columns, rows, repeated=2)

@@ -12,13 +12,11 @@ from tabulate import tabulate
 from fluent.console import UserError
 from fluent.ranking.paper import POOL_LIMIT
 from fluent.reporting.distractors import distractor_counts, published_pool
-from fluent.reporting.latex import Column, Raw, booktabs, write_table
+from fluent.reporting.latex import Column, Raw, booktabs_in_blocks, write_table
 from fluent.reporting.loading import DumpFolder, RankTable, open_dumps
 from fluent.reporting.selection import ADDITIONAL, R15, SLAVIC
 
 NAME = "relation_table_all"
-LANGUAGES_ABREAST = 9
-"""More languages than this are set in several blocks below each other."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -100,15 +98,11 @@ def paper_layout(
 def clean_layout(
     langs: Sequence[str], relations: Sequence[str], templates: dict[str, str], tables: dict[tuple[str, str], RankTable]
 ) -> str:
-    """Ours, with true distractor counts; many languages in blocks of ``LANGUAGES_ABREAST``."""
+    """Ours, with true distractor counts."""
     cells = {key: _cell(table) for key, table in tables.items()}
-    blocks = []
-    for start in range(0, len(langs), LANGUAGES_ABREAST):
-        block = langs[start : start + LANGUAGES_ABREAST]
-        columns = [Column("Relation", "l"), Column("English template", "l"), *(Column(lang) for lang in block)]
-        rows = [[r, templates[r], *(cells.get((lang, r), Raw("--")) for lang in block)] for r in relations]
-        blocks.append(booktabs(columns, rows))
-    return "\n\\par\\medskip\n".join(blocks)
+    columns = [Column("Relation", "l"), Column("English template", "l"), *map(Column, langs)]
+    rows = [[r, templates[r], *(cells.get((lang, r), Raw("--")) for lang in langs)] for r in relations]
+    return booktabs_in_blocks(columns, rows, repeated=2)
 
 
 def _cell(table: RankTable) -> Raw:
