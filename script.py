@@ -9,6 +9,7 @@ Nothing here imports torch before the arguments and the data are known to be goo
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -64,7 +65,10 @@ def rank_one(processor: Processor, scorer: Scorer, label: str) -> None:
                 bar.refresh()
             bar.update(done - bar.n)
 
-        processor.rank(scorer, on_facts)
+        started = time.monotonic()
+        summary = processor.rank(scorer, on_facts)
+        seconds = time.monotonic() - started
+    note(f"{processor.label}: {summary.rows_scored} facts in {seconds:.0f} s ({summary.rows_scored / seconds:.2g} facts/s)")
 
 
 def tell_untouched(processors: Sequence[Processor], ranked: Sequence[Processor]) -> None:
