@@ -68,7 +68,7 @@ def rank_one(processor: Processor, scorer: Scorer, label: str) -> None:
         started = time.monotonic()
         summary = processor.rank(scorer, on_facts)
         seconds = time.monotonic() - started
-    note(f"{processor.label}: {summary.rows_scored} facts in {seconds:.0f} s ({summary.rows_scored / seconds:.2g} facts/s)")
+    note(f"{processor.label}: {summary.rows_scored} facts in {seconds:.0f} s ({summary.rows_scored / seconds:.1f} facts/s)")
 
 
 def tell_untouched(processors: Sequence[Processor], ranked: Sequence[Processor]) -> None:

@@ -19,7 +19,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from fluent.console import ArgumentParser, progress, run_main
+from fluent.console import ArgumentParser, progress, run_main, split_list
 from fluent.ranking.paper import paper_task
 from fluent.ranking.ranks import stable_ranks
 from fluent.records.benchmark import read_benchmark
@@ -27,7 +27,7 @@ from fluent.records.source import open_source
 from fluent.scoring.causal import CausalScorer, load_scorer
 from fluent.scoring.contract import Request, RequestScore
 
-FILES = (("es", "P36"), ("ru", "P19"), ("zh", "P103"))
+FILES = "es_P36,ru_P19,zh_P103"
 TOLERANCE = 5e-4
 NEIGHBOURS = 1e-3
 
@@ -104,16 +104,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data/fluent_mlama/fixed_data.zip"), metavar="FOLDER|ZIP")
     parser.add_argument("--facts", type=int, default=20, metavar="N", help="facts of each language")
+    parser.add_argument("--files", type=split_list, default=FILES, metavar="NAMES", help=f"default: {FILES}")
     asked = parser.parse_args(arguments)
     scorer, source, holds = load_scorer("smollm2", device="cpu"), open_source(asked.data), True
     print(f"path {scorer.describe().path}, {torch.get_num_threads()} threads")
-    for lang, relation in FILES:
+    for name in asked.files:
+        lang, relation = name.split("_")
         benchmark = read_benchmark(source, lang, relation)
         task = paper_task(benchmark, benchmark.verbalisations, limit=asked.facts)
         result = compare(scorer, task.requests())
         holds &= result.holds
         print(
-            f"{lang} {relation}: {len(task.rows)} facts, {result.lists} prompts, {result.candidates} candidates: "
+            f"{name}: {len(task.rows)} facts, {result.lists} prompts, {result.candidates} candidates: "
             f"largest gap {result.gap:.1e}, {result.equal_lists} ranked lists equal, "
             f"{result.swapped_neighbours} swaps of neighbours closer than {NEIGHBOURS}, "
             f"{len(result.wrong_lists)} other swaps"

@@ -59,7 +59,7 @@ def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
 
 def test_one_command_ranks_and_the_second_does_nothing(desk: Desk) -> None:
     status, out, err = desk.type("-l", "cs", "-r", "P19,P36", "--model", "stand-in", "--out", "stats/x")
-    assert status == 0 and re.fullmatch(r"(cs P(19|36): 18 facts in \d+ s \([\d.e+]+ facts/s\)\n){2}", err)
+    assert status == 0 and re.fullmatch(r"(cs P(19|36): 18 facts in \d+ s \([\d.]+ facts/s\)\n){2}", err)
     assert re.search(r"cs +P19 +20 +18 +2 +template +0\.\d{3} +0\.\d{3} +\d+\.\d\d\n +gt +0\.\d{3}", out)
     assert "left out, cs P36: 2 × gt: object not found" in out
     assert "stats/x/cs_P19_template_gt.tsv" in out and "stats_wide/x/cs_P19_template_gt.tsv" in out
