@@ -1,8 +1,9 @@
-"""Plots of accuracy, each as PDF and PNG, in colours that colour-blind readers can tell apart (Okabe and Ito 2008)."""
+"""Plots of accuracy, each as PDF and PNG, in the look of every graph of the project (``fluent.reporting.plotting``)."""
 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
@@ -13,14 +14,14 @@ from matplotlib.figure import Figure
 
 from fluent.linking import Linking
 from fluent.records.atomic import write_bytes
+from fluent.reporting.plotting import COLOURS, MARKERS, MUTED, look
 from probes.zhoblimp.measures import LENGTHS, Result, by_length, by_paradigm, by_phenomenon
 from probes.zhoblimp.training.sizes import tokens_of
 
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#F0E442")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 CHANCE = 0.5
 
 
+@look()
 def write_plots(
     folder: Path, results: Sequence[Result], functions: Sequence[Linking], sweep: pd.DataFrame, human: Mapping[str, float]
 ) -> None:
@@ -29,7 +30,9 @@ def write_plots(
     headline = next((one for one in functions if one.kind == "slln"), functions[0])
     save(folder / "phenomena", phenomena(results, headline))
     save(folder / "alpha", alpha_curve(sweep))
-    save(folder / "length", length_bias(results[0], functions))
+    for result in results:
+        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", result.label)
+        save(folder / (f"length-{name}" if len(results) > 1 else "length"), length_bias(result, functions))
     if sum(tokens_of(result.label.rpartition("@")[2]) is not None for result in results) > 1:
         save(folder / "training", training_curve(results, functions))
     if human:
@@ -54,7 +57,7 @@ def phenomena(results: Sequence[Result], function: Linking) -> Figure:
         axes.plot(table[rows], [names.index(name) for name in rows], marker, color=colour, label=label, alpha=0.9)
     axes.set_yticks(range(len(names)), [name or "(none)" for name in names])
     axes.set_xlim(-0.02, 1.02)
-    axes.axvline(CHANCE, color="0.6", linewidth=1, linestyle="--")
+    axes.axvline(CHANCE, color=MUTED, linewidth=1, linestyle="--")
     axes.set_xlabel(f"accuracy ({function.name}); dashed: chance")
     return _finish(figure, axes)
 
@@ -86,7 +89,7 @@ def length_bias(result: Result, functions: Sequence[Linking]) -> Figure:
         label = f"{length} ({int((result.frame['length'] == length).sum())})"
         axes.bar(places, heights, width, color=colour, hatch=hatch, edgecolor="white", label=label)
     axes.set_xticks(range(len(functions)), [one.name for one in functions], rotation=30, ha="right")
-    axes.axhline(CHANCE, color="0.6", linewidth=1, linestyle="--")
+    axes.axhline(CHANCE, color=MUTED, linewidth=1, linestyle="--")
     axes.set_ylim(0, 1.02)
     axes.set_ylabel(f"accuracy, {result.label}")
     return _finish(figure, axes)
@@ -107,7 +110,7 @@ def training_curve(results: Sequence[Result], functions: Sequence[Linking]) -> F
         label = one.name if len(runs) == 1 else f"{model}, {one.name}"
         axes.plot(*zip(*points, strict=True), marker=marker, markersize=4, color=colour, label=label)
     axes.set_xscale("log")
-    axes.axhline(CHANCE, color="0.6", linewidth=1, linestyle="--")
+    axes.axhline(CHANCE, color=MUTED, linewidth=1, linestyle="--")
     axes.set_xlabel("training tokens")
     axes.set_ylabel("accuracy" + (f", {next(iter(runs))}" if len(runs) == 1 else ""))
     axes.set_ylim(-0.02, 1.02)
@@ -133,9 +136,6 @@ def _canvas(size: tuple[float, float]) -> tuple[Figure, Axes]:
 
 
 def _finish(figure: Figure, axes: Axes) -> Figure:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color="0.92", linewidth=0.8)
-    axes.set_axisbelow(True)
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
     return figure
