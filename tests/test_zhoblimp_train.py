@@ -13,6 +13,7 @@ import pytest
 from fluent.console import UserError
 from probes.zhoblimp.__main__ import main
 from probes.zhoblimp.data import read_pairs
+from probes.zhoblimp.evaluate import corpus_unigrams
 from probes.zhoblimp.generate import CONTENT
 from probes.zhoblimp.training.sizes import SIZES, checkpoint_steps, configuration, parse_tokens, tokens_of
 from probes.zhoblimp.training.tokenizer import make_tokenizer
@@ -65,6 +66,14 @@ def test_byte_pairs_lose_nothing() -> None:
     assert tokenizer.decode(tokenizer("我把龙看完了。")["input_ids"]) == "我把龙看完了。"
     with pytest.raises(UserError, match="byte-level BPE needs at least 260"):
         make_tokenizer("bpe", LINES, 100)
+
+
+def test_unigrams_of_a_corpus_are_counted_with_the_models_tokenizer() -> None:
+    tokenizer = make_tokenizer("char", LINES, 100)
+    table = corpus_unigrams(tokenizer, "看书\n\n书\n", "c.txt")
+    total = 3 + len(tokenizer)
+    ids = tokenizer.convert_tokens_to_ids(["书", "看", "我"])
+    assert [round(math.exp(value) * total) for value in table.look_up(ids)] == [3, 2, 1] and table.source == "corpus c.txt"
 
 
 def words(tmp_path: Path, *more: str) -> list[str]:

@@ -11,11 +11,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from tabulate import tabulate
 
-from fluent.console import UserError, note, split_list
+from fluent.console import UserError, note, progress, split_list
 from fluent.linking import Linking, Unigrams, count_unigrams, read_unigrams
 from probes.zhoblimp.data import PairRow, read_pairs
 from probes.zhoblimp.measures import DEFAULTS, Result, linking_functions, make_result
@@ -25,6 +26,7 @@ from probes.zhoblimp.tables import main_functions, make_tables, write_pairs_with
 from probes.zhoblimp.vocabulary import read_utf8
 
 _LOW_COVERAGE = 0.9
+_LINES = 2000
 
 
 def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
@@ -101,13 +103,14 @@ def evaluate(
     return make_result(target.label, frame, table)
 
 
-def corpus_unigrams(tokenizer: object, corpus: str, source: str) -> Unigrams:
+def corpus_unigrams(tokenizer: Any, corpus: str, source: str) -> Unigrams:
     """Token counts of a text, line by line, with one occurrence added for every token of the vocabulary."""
     lines = [line for line in corpus.splitlines() if line.strip()]
     if not lines:
         raise UserError(f"{source}: no text to count unigrams in; give a text file with one sentence or paragraph a line")
-    encoded = tokenizer(lines, add_special_tokens=False)["input_ids"]  # type: ignore[operator]
-    return count_unigrams((token for ids in encoded for token in ids), f"corpus {source}", len(tokenizer))  # type: ignore[arg-type]
+    starts = progress(range(0, len(lines), _LINES), total=-(-len(lines) // _LINES), unit="batches", label="count unigrams")
+    encoded = (ids for start in starts for ids in tokenizer(lines[start : start + _LINES], add_special_tokens=False)["input_ids"])
+    return count_unigrams((token for ids in encoded for token in ids), f"corpus {source}", len(tokenizer))
 
 
 def read_human(path: Path) -> dict[str, float]:
