@@ -8,7 +8,11 @@ const make = (tag, className, text) => {
   if (text !== undefined) node.textContent = text;
   return node;
 };
-const fold = (text) => text.toLowerCase().normalize("NFD").replace(/\p{M}+/gu, "");
+const ascii = /^[\0-\x7f]*$/;
+const fold = (text) => {
+  const lower = text.toLowerCase();
+  return ascii.test(lower) ? lower : lower.normalize("NFD").replace(/\p{M}+/gu, "");
+};
 const narrow = window.matchMedia("(max-width: 760px)");
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
@@ -35,12 +39,9 @@ const rankOf = (fact, way) => state.data.ways[way].rank[fact];
 /* What a search looks through, folded to bare lower-case letters; made in idle time, and at the latest by the first search. */
 function foldFact(fact) {
   const { columns, ways, verbalisations } = state.data;
-  const parts = [columns.sub[fact], columns.obj[fact], columns.sub_uri[fact], columns.obj_uri[fact], columns.en[fact], columns.en_obj[fact]];
-  for (const way of verbalisations) {
-    const sentence = ways[way].sentence[fact];
-    if (sentence) parts.push(sentence);
-  }
-  state.folded[fact] = fold(parts.join("\n"));
+  const parts = new Set([columns.sub, columns.obj, columns.sub_uri, columns.obj_uri, columns.en, columns.en_obj].map((column) => column[fact]));
+  for (const way of verbalisations) parts.add(ways[way].sentence[fact] ?? "");
+  state.folded[fact] = fold([...parts].join("\n"));
 }
 function foldUpTo(end) {
   while (state.foldedUpTo < end) foldFact(state.foldedUpTo++);
