@@ -3,7 +3,7 @@
 * ``data/starter/{lang}/{relation}.jsonl`` and ``templates.jsonl``, the mLAMA 1.1 layout;
 * ``fixed_data/starter/{lang}_{relation}_phrasebook.tsv``, benchmark files (template and phrasebook);
 * ``chatgpt_prompts/starter/{lang}_{relation}.txt``, few-shot prompts from facts that stand in none of the former;
-* the table of counts in ``data/README.md``, when all languages are built.
+* the tables of counts and of corrections in ``data/README.md``, when all languages are built.
 
 The same files give the same bytes; a language whose phrasebook has mistakes is refused.
 """
@@ -11,7 +11,6 @@ The same files give the same bytes; a language whose phrasebook has mistakes is 
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -27,11 +26,10 @@ from fluent.records.few_shot import FewShot, Shot, write_few_shot
 from fluent.translating.openai_chat import instruction
 from fluent.translating.phrasebook import SOURCE, Phrasebook, Sentence
 from fluent.translating.phrasebook_check import languages, mistakes
-from fluent.translating.phrasebook_rows import Fact, read_facts
+from fluent.translating.phrasebook_rows import DATA, Fact, read_cells, read_facts
 
 ROOT = Path(__file__).resolve().parent.parent
 SPEC = "phrasebook"
-_COUNTS = re.compile(r"(?<=<!-- counts -->\n).*?(?=<!-- /counts -->)", re.DOTALL)
 
 
 def benchmark_facts(facts: Sequence[Fact], relation: str) -> list[Fact]:
@@ -139,6 +137,19 @@ def _language_row(book: Phrasebook, facts: Sequence[Fact]) -> tuple[str, int, in
     )
 
 
+def corrections() -> str:
+    """What fresh readers changed (``data/review``) as Markdown, by language and by what the changed cell is."""
+    rows = []
+    for path in sorted((DATA / "review").glob("*.tsv")):
+        found = read_cells(path)
+        changed = [row for row in found if row["before"] != row["after"]]
+        kinds = Counter("patterns" if row["file"] == "patterns" else row["column"] for row in changed)
+        sizes = (kinds.pop("patterns", 0), kinds.pop("class", 0), kinds.pop("aliases", 0), sum(kinds.values()))
+        rows.append((path.stem, len(changed), *sizes, len(found) - len(changed)))
+    head = ["language", "corrections", "patterns", "classes", "aliases", "names, nouns, forms", "asked and left"]
+    return tabulate(rows, head, "github") + "\n"
+
+
 def _cells(verbalisation: str, said: Sentence) -> dict[str, str]:
     names = name_columns(verbalisation)
     status = "ok" if _ends_sentence(said.tail) else "ok;not-final"
@@ -174,8 +185,15 @@ def build(root: Path, codes: Sequence[str], facts: Sequence[Fact]) -> int:
     if set(codes) < set(languages()):
         return written  # the card tells the sizes of the whole
     card = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
-    write_text(root / "data" / "README.md", _COUNTS.sub(lambda _: counts(books, facts), card))
+    for name, table in (("counts", counts(books, facts)), ("corrections", corrections())):
+        card = _replace_between(card, f"<!-- {name} -->\n", f"<!-- /{name} -->", table)
+    write_text(root / "data" / "README.md", card)
     return written + 1
+
+
+def _replace_between(text: str, start: str, end: str, new: str) -> str:
+    before, _, rest = text.partition(start)
+    return before + start + new + end + rest.partition(end)[2]
 
 
 def _json_lines(rows: Iterator[dict[str, str | int]] | Sequence[dict[str, str]]) -> str:
