@@ -223,8 +223,11 @@ def test_rows_against_the_benchmark_and_examples(tmp_path: Path) -> None:
     rows.loc[1, "gt_infl_object"] = "ERROR"
     benchmark = make_benchmark("ru", "P19", "20prompt", rows)
     table = rank_table(dataclasses.replace(dump, table=dump.table.drop(index=4)))
-    (differ,) = against_benchmark(table, benchmark)
-    assert differ.detail == "holds excluded rows 1; lacks rows 4"
+    limited, differ = against_benchmark(table, benchmark)
+    assert (limited.outcome, differ.detail) == ("clean", "holds excluded rows 1; lacks rows 4")
+    first_rows = rank_table(dataclasses.replace(dump, table=dump.table.loc[[0, 2]]))
+    limited, differ = against_benchmark(first_rows, benchmark)
+    assert (limited.outcome, limited.count, limited.of, limited.detail, differ.outcome) == ("found", 3, 5, "2 rows", "clean")
     first = dump.table.iloc[0]
     shot = (
         f"Source sentence: {first['en_template']}\nSubject translation: {first['sub_label']}\n"

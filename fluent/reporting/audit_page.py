@@ -36,7 +36,7 @@ def advice_page(findings: Sequence[Finding], missing: Sequence[str], signature: 
     """Markdown: what was found, what it means, what to do; what could not be tested; what was not looked for."""
     found = {name: [f for f in findings if f.check == name and f.outcome == "found"] for name in CHECKS}
     dumps = {finding.dump for finding in findings}
-    lines = ["# Audit of rank dumps", "", f"{len(dumps)} dumps looked at. Signature: `{signature}`", ""]
+    lines = ["# Audit of rank dumps", "", f"Dumps looked at: {len(dumps)}. Signature: `{signature}`", ""]
     for weight, heading in _HEADINGS.items():
         checks = [check for check in CHECKS.values() if check.weight == weight and found[check.name]]
         if checks:
@@ -70,7 +70,7 @@ def _paragraph(check: Check, found: Sequence[Finding], findings: Sequence[Findin
     lines = [f"- **{check.title}** in {where}{spread}. {check.meaning} *{check.advice}*"]
     for kind in details:
         lines.append(f"  - {kind}: {_names([f for f in found if f.detail.startswith(kind)])}")
-    if not details and len(found) < len(tested):
+    if not details and (len(found) < len(tested) or len(found) <= 3):
         few = [
             f"{_short(f)} rows {' '.join(map(str, f.rows))}{' …' if f.count > len(f.rows) else ''} ({f.detail})"
             for f in found

@@ -68,6 +68,11 @@ def against_benchmark(table: RankTable, benchmark: Benchmark) -> Iterator[Findin
     here = set(table.fact_keys())
     kept, filled = _kept_rows(benchmark, table)
     wanted, hollow = {keys[row] for row in kept}, {keys[row] for row in kept - filled}
+    beyond = {key for key in wanted - here if row_of[key] > max(row_of.get(key, -1) for key in here)}
+    limited = bool(beyond) and wanted - here == beyond and len(beyond) > 1
+    yield finding("limited", table, of=len(wanted), count=len(beyond) if limited else 0, detail=f"{len(here)} rows" if limited else "")
+    if limited:
+        wanted -= beyond
     parts = {
         "holds excluded rows": sorted(row_of.get(key, -1) for key in here - wanted),
         "lacks rows": sorted(row_of[key] for key in wanted - here - hollow),

@@ -23,7 +23,7 @@ def dumbbells(selections: Sequence[Selection]) -> Figure:
     """R@1 of each relation: a line from the template to each other verbalisation; relations in the order of the template's R@1."""
     names = all_verbalisations(selections)
     most = max(len(selection.relations) for selection in selections)
-    figure, places = panel_for_each_language(selections, height=0.5 + 0.24 * most, sharey=False)
+    figure, places = panel_for_each_language(selections, height=max(1.5, 0.5 + 0.24 * most), sharey=False)
     values = {id(s): by_relation(s, recall_at(1)) for s in selections}
     for axis, selection, lang in places:
         recall = values[id(selection)]

@@ -197,6 +197,13 @@ _CHECKS = (
         "Say so where relations are compared.",
     ),
     Check(
+        "limited",
+        "note",
+        "The first rows alone",
+        "The dump holds the first rows that its rule keeps and no others, as a run with --limit leaves it.",
+        "Score the rest before relations or languages are compared.",
+    ),
+    Check(
         "no-row-numbers",
         "note",
         "No row numbers",

@@ -16,9 +16,10 @@ SHORT_RULE_TEXTS = {
 
 def caption(title: str, selection: Selection) -> str:
     """One sentence: title, languages, relations, facts, rule for short prompts, protocol."""
+    number = len(selection.relations)
     facts = ", ".join(f"{lang} {sum(map(len, selection.of(lang)))}" for lang in selection.langs)
     return (
-        f"{title}. Unweighted mean over {len(selection.relations)} relations ({' '.join(selection.relations)}); facts: {facts}; "
+        f"{title}. Unweighted mean over {number} {'relation' if number == 1 else 'relations'} ({' '.join(selection.relations)}); facts: {facts}; "
         f"{SHORT_RULE_TEXTS[selection.short_rule]}; protocol: {selection.protocol}."
     )
 
