@@ -19,7 +19,8 @@ def caption(title: str, selection: Selection) -> str:
     number = len(selection.relations)
     facts = ", ".join(f"{lang} {sum(map(len, selection.of(lang)))}" for lang in selection.langs)
     return (
-        f"{title}. Unweighted mean over {number} {'relation' if number == 1 else 'relations'} ({' '.join(selection.relations)}); facts: {facts}; "
+        f"{title}. Unweighted mean over {number} {'relation' if number == 1 else 'relations'} ({' '.join(selection.relations)}); "
+        f"facts: {facts}; "
         f"{SHORT_RULE_TEXTS[selection.short_rule]}; protocol: {selection.protocol}."
     )
 
