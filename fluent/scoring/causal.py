@@ -149,5 +149,5 @@ def load_scorer(
         quantise=quantise,
     )
     scorer = CausalScorer(loaded, path=path, token_budget=token_budget, add_bos=add_bos)
-    note(f"scoring path: {scorer.choice.path.name} ({scorer.choice.reason})")
+    note(f"scoring path: {scorer.choice.path.name} ({scorer.choice.reason}){scorer.choice.seen()}")
     return scorer

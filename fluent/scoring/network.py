@@ -86,4 +86,5 @@ def _log_probabilities(logits: Tensor, rows: Tensor, tokens: Tensor, arithmetic:
     """fp32 log-softmax, or what the published scorer did: softmax in fp16, then its logarithm in fp16."""
     if arithmetic == "published-fp16":
         return torch.softmax(logits.half(), dim=-1)[rows, tokens].log()
-    return torch.log_softmax(logits, dim=-1, dtype=torch.float32)[rows, tokens]
+    logits = logits.float()
+    return torch.log_softmax(logits, dim=-1, out=logits)[rows, tokens]  # in place: the chunk is ours and the largest thing there is

@@ -54,6 +54,13 @@ class Choice:
     reason: str
     record: dict[str, Any]
 
+    def seen(self) -> str:
+        """Largest gap and changed ranks in each number type, for the terminal."""
+        checks = {name: value for name, value in self.record.items() if isinstance(value, dict) and "largest_gap" in value}
+        return "".join(
+            f"; {name}: largest gap {one['largest_gap']:.1e}, {one['rank_changes']} ranks changed" for name, one in checks.items()
+        )
+
 
 def choose_path(network: Network, tokeniser: PromptTokeniser, wanted: str, token_budget: int, *, packed: bool = True) -> Choice:
     """The fastest path that agrees with plain forwards (or ``wanted``, which must), with packed weights where possible.
