@@ -1,24 +1,19 @@
-"""Tables: the published bytes, the published values to the last digit, the clean style, bad input."""
+"""Tables: the published bytes, the published values to the last digit."""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
-import math
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from small_dumps import small_dump, write_small_dumps
 
 import stats
-from fluent.console import UserError
-from fluent.records.dump import write_dump
 from fluent.reporting import qe_table, relation_table
 from fluent.reporting.distractors import distractor_counts, published_pool
-from fluent.reporting.latex import Column, Raw, booktabs, escape, number
-from fluent.reporting.loading import DumpFolder, RankTable, rank_table
+from fluent.reporting.loading import DumpFolder, RankTable
 from fluent.reporting.measures import (
     by_relation,
     comma_in_template_only,
@@ -32,7 +27,7 @@ from fluent.reporting.measures import (
     share_of_minus_infinity,
 )
 from fluent.reporting.quality import correlations, gains, read_quality_gains, retrieval_gains
-from fluent.reporting.selection import R8, R8_INFLECTION, R15, R16, SHORT_RULES, SLAVIC, kept_rows, select
+from fluent.reporting.selection import R8, R8_INFLECTION, R15, R16, SLAVIC, select
 
 HERE = Path(__file__).parent / "data"
 SEVEN = "ru,cs,uk,hr,es,zh,id"
@@ -231,156 +226,3 @@ def test_wide_and_additional_tables_follow_the_definition(narrow: DumpFolder, pu
     additional = make("additional-langs", published, tmp_path / "a", "--style", "paper", "--langs", "es,zh,id")
     last = [cell.strip(" \\") for cell in additional.splitlines()[6].split("&")]
     assert last == ["gt", "0.725", "0.059", "0.786", "2.61", "15.68", "2.12"]
-
-
-def test_clean_cells_are_escaped_and_fixed() -> None:
-    assert escape("50 % & {a} ~ ^ \\ # $ P36_x <é>") == (
-        r"50 \% \& \{a\} \textasciitilde{} \textasciicircum{} \textbackslash{} \# \$ P36\_x \textless{}é\textgreater{}"
-    )
-    assert [number(x, 2) for x in (0.6, 5.0, -0.004, -0.5, math.nan)] == ["0.60", "5.00", "0.00", "$-$0.50", "--"]
-    columns = [Column("_A", "l"), Column(Raw("$x$"), "r", "a & b"), Column("y", "r", "a & b")]
-    text = booktabs(columns, [["P36_x", Raw("$1$"), 2], None, ["1e5", "007", "NA"]])
-    assert text.splitlines() == [
-        r"\begin{tabular}{lrr}",
-        r"\toprule",
-        r" & \multicolumn{2}{c}{a \& b} \\",
-        r"\cmidrule(lr){2-3}",
-        r"\_A & $x$ & y \\",
-        r"\midrule",
-        r"P36\_x & $1$ & 2 \\",
-        r"\midrule",
-        r"1e5 & 007 & NA \\",
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-
-
-def run_small(command: str, stats_folder: Path, tables: Path, *options: str) -> str:
-    assert stats.main([command, "--stats", str(stats_folder), "--tables", str(tables), *options]) == 0
-    (written,) = tables.glob("*.tex")
-    return written.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("command", ["general", "infl-delta", "relations", "qe"])
-@pytest.mark.parametrize("style", ["paper", "clean"])
-def test_any_languages_relations_and_verbalisations(command: str, style: str, tmp_path: Path) -> None:
-    folder = write_small_dumps(
-        tmp_path / "dumps", ("de", "fi"), ("P19", "P9999"), verbalisations=("template", "phrasebook", "nllb"), facts=20
-    )
-    text = run_small(command, folder, tmp_path / "out", "--style", style, "--langs", "fi,de")
-    assert text.index("fi") < text.index("de")
-    assert "P9999" in text or command != "relations"
-    assert all(v in text for v in ("phrasebook", "nllb")) or command == "relations"
-
-
-def test_many_languages_turn_the_clean_tables(tmp_path: Path) -> None:
-    langs = ("af", "ar", "az", "be", "bg", "bn", "ca", "cs", "cy", "da", "de")
-    folder = write_small_dumps(tmp_path / "dumps", langs, ("P19",))
-    lines = run_small("general", folder, tmp_path / "general").splitlines()
-    assert [line.split(" & ")[0] for line in lines if line.split(" & ")[0] in langs] == ["cs", "da", *sorted({*langs} - {"cs", "da"})]
-    assert run_small("relations", folder, tmp_path / "relations").count(r"\begin{tabular}") == 2
-
-
-def test_corrected_dumps_give_the_general_table_and_refuse_the_inflection_table(tmp_path: Path) -> None:
-    folder = write_small_dumps(tmp_path / "dumps", protocol="corrected")
-    assert "protocol: corrected" in run_small("general", folder, tmp_path / "out")
-    with pytest.raises(UserError, match="ranks entities"):
-        stats.main(["infl-delta", "--stats", str(folder), "--tables", str(tmp_path / "none")])
-    assert not (tmp_path / "none").exists()
-
-
-def test_mean_rank_of_the_corrected_protocol_keeps_half_ranks(tmp_path: Path) -> None:
-    dump = small_dump(protocol="corrected", facts=3)
-    dump.table["gt_rank"] = [1.0, 2.5, 4.0]
-    table = rank_table(dump)
-    assert mean_rank(table)["gt"] == 2.5
-    assert recall_at(2)(table)["gt"] == pytest.approx(1 / 3)
-
-
-def bad_folder(kind: str, folder: Path) -> tuple[Path, list[str], str]:
-    """(folder, options, what the line must say) of one kind of bad input."""
-    if kind == "missing folder":
-        return folder / "nowhere", [], "nowhere"
-    if kind == "no dumps":
-        folder.mkdir()
-        return folder, [], "no rank dump"
-    write_small_dumps(folder)
-    if kind == "mixed protocols":
-        write_dump(small_dump("ru", "P36", protocol="corrected"), folder)
-        return folder, [], "mixes protocols: cs_P19_template_gt.tsv is paper, ru_P36_template_gt.tsv is corrected"
-    if kind == "a dump without a verbalisation":
-        (folder / "ru_P36_template_gt.tsv").unlink()
-        write_dump(small_dump("ru", "P36", ("template",)), folder)
-        return folder, ["--langs", "ru"], "--verbalisations template"
-    if kind == "a verbalisation nobody has":
-        return folder, ["--verbalisations", "template,nllb"], "has no verbalisation 'nllb'"
-    if kind == "a language without a relation":
-        (folder / "ru_P36_template_gt.tsv").unlink()
-        return folder, ["--relations", "P19,P36"], "no dump of ru P36"
-    if kind == "two dumps of one":
-        write_dump(small_dump("ru", "P36", ("template", "chatgpt")), folder)
-        return folder, [], "holds 2 dumps of ru P36"
-    if kind == "empty dump":
-        path = folder / "ru_P36_template_gt.tsv"
-        path.write_text(path.read_text(encoding="utf-8").partition("\n")[0] + "\n", encoding="utf-8")
-        return folder, [], "ru_P36_template_gt.tsv"
-    dump = small_dump("ru", "P36")
-    doubled = pd.concat([dump.table, dump.table.iloc[[3]]], ignore_index=True)
-    write_dump(dataclasses.replace(dump, table=doubled), folder)
-    return folder, [], "row 12: the fact Q3 P36 Q1003 stands twice"
-
-
-KINDS_OF_BAD_INPUT = (
-    "missing folder",
-    "no dumps",
-    "mixed protocols",
-    "a dump without a verbalisation",
-    "a verbalisation nobody has",
-    "a language without a relation",
-    "two dumps of one",
-    "empty dump",
-    "duplicate facts",
-)
-
-
-@pytest.mark.parametrize("kind", KINDS_OF_BAD_INPUT)
-def test_bad_input_is_one_line(kind: str, tmp_path: Path) -> None:
-    folder, options, expected = bad_folder(kind, tmp_path / "dumps")
-    with pytest.raises(UserError) as caught:
-        stats.main(["general", "--stats", str(folder), "--tables", str(tmp_path / "out"), *options])
-    assert expected in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ("lang\tverbalisation\tqe_delta\nru\tgt\t0.1\n", "no column relation"),
-        ("lang\tverbalisation\trelation\tqe_delta\nru\tgt\tP19\tnan\n", "row 0, column qe_delta: 'nan' is not a number"),
-        ("lang\tverbalisation\trelation\tqe_delta\nru\tgt\tP19\t1\nru\tgt\tP19\t2\n", "row 1: ru gt P19 stands twice"),
-        ("lang\tverbalisation\trelation\tqe_delta\nru\tgt\tP19\t1\n", "no QE gain for ru gt P36"),
-    ],
-)
-def test_bad_quality_gains_are_one_line(content: str, expected: str, tmp_path: Path) -> None:
-    (tmp_path / "qe.tsv").write_text(content, encoding="utf-8")
-    with pytest.raises(UserError, match=expected):
-        run_small("qe", write_small_dumps(tmp_path / "dumps"), tmp_path / "out", "--qe", str(tmp_path / "qe.tsv"))
-
-
-def test_signature_names_the_runs(tmp_path: Path) -> None:
-    folder = write_small_dumps(tmp_path / "dumps", ("ru",))
-    for relation, digest in (("P19", "11111111"), ("P36", "22222222")):
-        record = f'{{"signature": "m@1|float32|data:{digest}|v1"}}'
-        (folder / f"ru_{relation}_template_gt.run.json").write_text(record, encoding="utf-8")
-    opened = DumpFolder(folder)
-    assert opened.signature([opened.table("ru", "P19")]) == "m@1|float32|data:11111111|v1"
-    both = opened.signature(opened.tables())
-    assert both.startswith("m@1|float32|data:")
-    assert both.endswith(" (2 files)|v1")
-
-
-def test_short_prompts_fall_to_the_rule() -> None:
-    table = rank_table(small_dump())
-    table.facts.loc[3, "gt_prompt"] = "P "
-    assert [len(kept_rows(table, rule)) for rule in SHORT_RULES] == [11, 11, 12]
