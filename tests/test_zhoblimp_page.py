@@ -147,6 +147,10 @@ def test_agreements_follow_the_rows_they_point_at(tmp_path: Path) -> None:
     assert made.draft.good == ["a", "", "pos:M mPos:3 mPro:classifier", "pos:NN"]
     made.move_row(3, -1)
     assert made.draft.bad == ["a", "", "pos:NN", "pos:M mmPos:2 mmPro:classifier gPos:0 gPro:pos"]
+    made.draft.good[0] = "pos:NN mPos:7 mPro:gender"
+    made.add_row(3)
+    assert made.draft.good[0] == "pos:NN mPos:7 mPro:gender"  # a row that is still to be written
+    made.delete_row(4)
     made.delete_row(0)
     assert made.draft.bad[-1] == "pos:M mmPos:1 mmPro:classifier gPos:? gPro:pos"
     assert "goodPosition:? is not a number" in made.remark(2, "bad").text
@@ -232,7 +236,10 @@ class Tab:
         self.page.wait_for_function("label => document.activeElement.ariaLabel === label", arg=label)
 
     def sees(self, text: str) -> None:
-        self.page.get_by_text(text).first.wait_for(timeout=15000)
+        try:
+            self.page.get_by_text(text).first.wait_for()
+        except Exception:
+            pytest.fail(f"'{text}' is not on the page, which says:\n{self.page.inner_text('body')}\nconsole: {self.complaints}")
 
     def open_paradigm(self, file: str) -> None:
         self.field("Paradigm").first.click()
@@ -305,6 +312,12 @@ def test_mistakes_are_told_and_two_tabs_meet(browser: Any, address: str, tmp_pat
     two.sees("was changed elsewhere since you loaded it")
     two.button("Load that version").click()
     two.page.wait_for_function("document.querySelector('[aria-label=\"good 0\"]').value === '那'")
+    two.field("Phenomenon").fill("unsaved")
+    two.sees("unsaved: paradigm")
+    two.button("New paradigm").click()
+    two.sees("There is unsaved work. Leave it?")
+    two.button("Go back").click()
+    two.page.wait_for_function("document.querySelector('[aria-label=Phenomenon]').value === 'unsaved'")
     for tab in (one, two):
         assert tab.complaints == []
     one.page.get_by_role("tab", name="Phrases").click()

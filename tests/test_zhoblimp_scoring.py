@@ -11,7 +11,10 @@ from tokenizers.processors import TemplateProcessing
 from transformers import GPTNeoXForCausalLM, PreTrainedTokenizerFast
 
 from fluent.console import UserError
-from probes.zhoblimp.data import PairRow
+from fluent.linking import parse_linking
+from probes.zhoblimp.data import PairRow, read_pairs
+from probes.zhoblimp.evaluate import chosen_rows
+from probes.zhoblimp.measures import make_result
 from probes.zhoblimp.models import Target, load
 from probes.zhoblimp.scores import Place, requests_of, score_pairs
 from probes.zhoblimp.training.sizes import configuration
@@ -76,3 +79,13 @@ def test_the_embedded_model_scores_pairs_as_one_forward_each_does(smollm2: Causa
     bos = smollm2.loaded.tokenizer.bos_token_id
     for text, candidate in zip((rows[0].good, rows[0].bad), score.candidates, strict=True):
         assert candidate.logprob == pytest.approx(plainly(smollm2, text, bos), abs=5e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.model
+@pytest.mark.data
+def test_the_embedded_model_on_eight_pairs_of_each_published_paradigm(smollm2: CausalScorer, published: Path, tmp_path: Path) -> None:
+    rows = chosen_rows(read_pairs(published / "zhoblimp" / "ZhoBLiMP.tar.gz"), 8)
+    result = make_result("smollm2", score_pairs(smollm2, rows, Place(tmp_path, "main"), "smollm2"))
+    accuracy = {name: float(result.correct(parse_linking(name)).mean()) for name in ("lp", "mean", "slln:0.5")}
+    assert len(rows) == 944 and accuracy == pytest.approx({"lp": 0.6038, "mean": 0.5869, "slln:0.5": 0.6112}, abs=0.01)

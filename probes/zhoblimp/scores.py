@@ -78,7 +78,7 @@ def digest(rows: Sequence[PairRow]) -> str:
     """SHA-256 of the pairs that are scored, in order."""
     found = hashlib.sha256()
     for row in rows:
-        found.update(f"{row.uid}\t{row.number}\t{row.good}\t{row.bad}\n".encode())
+        found.update(f"{row.uid}\t{row.phenomenon}\t{row.number}\t{row.good}\t{row.bad}\n".encode())
     return found.hexdigest()
 
 

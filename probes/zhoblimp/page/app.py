@@ -167,7 +167,7 @@ class Page:
         with told():
             self.projects.delete(name)
             notice(f"project {name} deleted; it is kept in {self.projects.folder}/.deleted")
-            self.bench.__init__(self.projects)  # type: ignore[misc]
+            self.bench.close_project()
             if self.projects.names():
                 self.bench.open_project(self.projects.names()[0])
         self.header.refresh()

@@ -51,9 +51,17 @@ def load_draft(text: str, where: str) -> Draft:
     return Draft(one.uid, one.user, one.phenomenon, one.strict, one.separator == " ", list(one.good_rules), list(one.bad_rules))
 
 
-def renumbered(rule: str, places: Mapping[int, int]) -> str:
-    """The rule with its row numbers changed (old -> new); a row that is gone becomes ``?``, which is an error to be mended."""
-    return _REFERENCE.sub(lambda found: found[1] + str(places.get(int(found[2]), "?")), rule)
+def renumbered(rule: str, places: Mapping[int, int | None]) -> str:
+    """The rule with its row numbers changed (old -> new). A row that is gone (None) becomes ``?``, an error to be mended.
+
+    Numbers that ``places`` lacks stay: rows that are still to be written.
+    """
+
+    def place(found: re.Match[str]) -> str:
+        new = places.get(int(found[2]), int(found[2]))
+        return found[1] + ("?" if new is None else str(new))
+
+    return _REFERENCE.sub(place, rule)
 
 
 @dataclass(frozen=True)

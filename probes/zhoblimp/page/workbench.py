@@ -64,6 +64,11 @@ class Workbench:
         self.project, self.words, self.rules, self.vocabulary, self.phrases = name, words, rules, vocabulary, phrases
         self.new_paradigm()
 
+    def close_project(self) -> None:
+        """Go back to having nothing open."""
+        self.project, self.words, self.rules = "", Document(VOCABULARY), Document(PHRASES)
+        self.new_paradigm()
+
     def new_paradigm(self) -> None:
         """Begin an empty one."""
         self._take(Draft(), "", NEW)
@@ -185,7 +190,8 @@ class Workbench:
     def _rearrange(self, order: Sequence[int | None]) -> None:
         """Put the old rows in this order (None: an empty one); agreements go on pointing at the same rows."""
         self.history.append(copy.deepcopy(self.draft))
-        places = {old: new for new, old in enumerate(order) if old is not None}
+        places: dict[int, int | None] = dict.fromkeys(range(len(self.draft.good)))
+        places |= {old: new for new, old in enumerate(order) if old is not None}
         for rules in (self.draft.good, self.draft.bad):
             rules[:] = ["" if old is None else renumbered(rules[old], places) for old in order]
 
