@@ -107,9 +107,11 @@ def _bucket(width: int, blocks: Sequence[tuple[int, NDArray[np.int64], NDArray[n
     distances = np.zeros((len(blocks), BLOCK_ROWS, width), dtype=np.int64)
     places, positions = [], []
     for number, (first, rows, seen, ancestors, depths) in enumerate(blocks):
-        row = np.pad(rows, (0, BLOCK_ROWS - len(rows)), constant_values=rows[0])
+        row = np.full(BLOCK_ROWS, rows[0])
+        row[: len(rows)] = rows
         queries[number] = first + row
-        keys[number] = first + np.pad(seen, (0, width - len(seen)), constant_values=seen[0])
+        keys[number] = first + seen[0]
+        keys[number, : len(seen)] = first + seen
         allowed[number, :, : len(seen)] = ancestors[row][:, seen]
         distances[number, :, : len(seen)] = depths[row][:, None] - depths[seen][None, :]
         places.append(number * BLOCK_ROWS + np.arange(len(rows)))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from fluent.console import UserError
 from fluent.scoring.contract import Request, Tokenisation
@@ -72,16 +72,15 @@ class PromptTokeniser:
         prompts = self._prompts((request.prompt for request in requests), "separate")
         texts = {candidate.text: () for request in requests for candidate in request.candidates if not candidate.tail}
         alone = dict(zip(texts, self._bare(list(texts)), strict=True))
-        tailed = {c.text + c.tail: () for request in requests for c in request.candidates if c.tail}
-        spans = dict(zip(tailed, self._with_spans(list(tailed)), strict=True))
+        tailed = self._with_offsets(c.text + c.tail for request in requests for c in request.candidates if c.tail)
         result = []
         for request in requests:
             prompt = prompts[request.prompt]
             candidates = []
             for candidate in request.candidates:
                 if candidate.tail:
-                    ids, starts, _ = spans[candidate.text + candidate.tail]
-                    tail = sum(start >= len(candidate.text) for start in starts)
+                    encoding = tailed[candidate.text + candidate.tail]
+                    ids, tail = tuple(encoding.ids), _tokens_from(encoding, len(candidate.text))
                 else:
                     ids, tail = alone[candidate.text], 0
                 candidates.append(CandidateTokens(prompt + ids, len(prompt), tail, False))
@@ -90,21 +89,26 @@ class PromptTokeniser:
 
     def _joint(self, requests: Sequence[Request]) -> list[RequestTokens]:
         prompts = self._prompts((request.prompt for request in requests), "joint")
-        strings = {r.prompt + c.text + c.tail: () for r in requests for c in r.candidates}
-        spans = dict(zip(strings, self._with_spans(list(strings)), strict=True))
+        whole = self._with_offsets(r.prompt + c.text + c.tail for r in requests for c in r.candidates)
         front: Ids = (self.bos,) if self.bos is not None and self.bos_in("joint") else ()
         result = []
         for request in requests:
             boundary = len(request.prompt)
             candidates = []
             for candidate in request.candidates:
-                ids, starts, ends = spans[request.prompt + candidate.text + candidate.tail]
-                first = next((i for i, end in enumerate(ends) if end > boundary), len(ids))
-                tail_start = boundary + len(candidate.text)
-                tail = sum(start >= tail_start for start in starts[first:]) if candidate.tail else 0
-                straddles = first < len(ids) and starts[first] < boundary
+                encoding = whole[request.prompt + candidate.text + candidate.tail]
+                ids = tuple(encoding.ids)
+                first = _first_ending_after(encoding, boundary)
+                tail = _tokens_from(encoding, boundary + len(candidate.text)) if candidate.tail else 0
                 added = () if ids[:1] == front else front
-                candidates.append(CandidateTokens(added + ids, len(added) + first, tail, straddles))
+                candidates.append(
+                    CandidateTokens(
+                        added + ids,
+                        len(added) + first,
+                        min(tail, len(ids) - first),
+                        first < len(ids) and _start(encoding, first) < boundary,
+                    )
+                )
             result.append(RequestTokens(prompts[request.prompt], tuple(candidates)))
         return result
 
@@ -127,25 +131,39 @@ class PromptTokeniser:
         encoded = self.tokenizer(texts, add_special_tokens=add_special_tokens, return_attention_mask=False, return_token_type_ids=False)
         return [tuple(ids) for ids in encoded["input_ids"]]
 
-    def _with_spans(self, texts: list[str]) -> list[tuple[Ids, list[int], list[int]]]:
-        """Ids without special tokens, with the first and the last-but-one character of each token's span."""
-        if not texts:
-            return []
+    def _with_offsets(self, texts: Iterable[str]) -> dict[str, Encoding]:
+        """Each distinct text without special tokens, with the character span of every token."""
+        distinct = list(dict.fromkeys(texts))
+        if not distinct:
+            return {}
         if self._offsets is None:
             raise UserError(
                 f"tokenizer of {self.tokenizer.name_or_path} gives no character offsets, which joint tokenisation and tails need;"
                 " use a model with a tokenizer.json, or protocol paper without tails"
             )
-        result = []
-        for encoding in self._offsets.encode_batch(texts, add_special_tokens=False):
-            starts, ends, reached = [], [], 0
-            for start, end in encoding.offsets:
-                end = max(end, reached)
-                starts.append(min(start, reached))  # a gap between tokens belongs to the token behind it
-                ends.append(end)
-                reached = end
-            result.append((tuple(encoding.ids), starts, ends))
-        return result
+        return dict(zip(distinct, self._offsets.encode_batch(distinct, add_special_tokens=False), strict=True))
+
+
+def _first_ending_after(encoding: Encoding, position: int) -> int:
+    """The first token whose span ends after character ``position``; the number of tokens if none does."""
+    token = encoding.char_to_token(position)  # much quicker than looking at every span
+    if token is None:  # past the end, or a character that the tokenizer drops
+        token = next((number for number, (_, end) in enumerate(encoding.offsets) if end > position), len(encoding.ids))
+    return token
+
+
+def _start(encoding: Encoding, token: int) -> int:
+    """Where a token's span begins; characters that were dropped before it belong to it."""
+    start, _ = encoding.token_to_chars(token) or (0, 0)
+    _, before = (encoding.token_to_chars(token - 1) if token else None) or (0, 0)
+    return min(start, before)
+
+
+def _tokens_from(encoding: Encoding, position: int) -> int:
+    """How many of the last tokens begin at or after character ``position``."""
+    first = _first_ending_after(encoding, position)
+    crosses = first < len(encoding.ids) and _start(encoding, first) < position
+    return len(encoding.ids) - first - crosses
 
 
 def _offset_tokenizer(tokenizer: Any) -> Tokenizer | None:

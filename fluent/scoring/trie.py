@@ -46,7 +46,10 @@ class Tree:
     def ancestors(self) -> NDArray[np.bool_]:
         """``[n, n]``: row i is True at i and at everything on the way from its root to it."""
         mask = np.zeros((self.size, self.size), dtype=np.bool_)
-        for node, parent in enumerate(self.parents):
+        chain = self.parents == np.arange(self.size) - 1  # a prompt is a chain: its part is a triangle
+        trunk = self.size if chain.all() else int(chain.argmin())
+        mask[:trunk, :trunk] = np.tri(trunk, dtype=np.bool_)
+        for node, parent in enumerate(self.parents[trunk:].tolist(), start=trunk):
             if parent >= 0:
                 mask[node] = mask[parent]
             mask[node, node] = True
@@ -62,7 +65,7 @@ def build_tree(sequences: Sequence[Ids]) -> Tree:
     trunk = sequences[0]
     trunk_walk: list[int] = []
     for sequence in sequences:
-        shared = len(trunk) if trunk_walk and sequence[: len(trunk)] == trunk else 0
+        shared = _common(trunk, sequence) if trunk_walk else 0
         walk = trunk_walk[:shared]
         node = walk[-1] if walk else -1
         for token in sequence[shared:]:
@@ -147,4 +150,7 @@ def _common(left: Ids, right: Ids) -> int:
         return len(right)
     if right[: len(left)] == left:
         return len(left)
+    start = min(len(left), len(right)) - 1  # behind a prompt's trailing blank, all but the last token agree
+    if left[:start] == right[:start]:
+        return start
     return next(i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b)
