@@ -42,7 +42,7 @@ def test_ten_facts_score_as_the_plain_way_does(smollm2: CausalScorer) -> None:
 @pytest.mark.slow
 @pytest.mark.model
 def test_killed_with_the_embedded_model_the_files_are_the_same(tmp_path: Path, root: Path) -> None:
-    write_benchmark(city_benchmark(40), tmp_path / "data")
+    write_benchmark(city_benchmark(14), tmp_path / "data")
     environment = os.environ | {"OMP_NUM_THREADS": "2", "HF_HUB_OFFLINE": "1"}
 
     def start(out: str) -> subprocess.Popen[bytes]:
