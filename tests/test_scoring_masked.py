@@ -12,7 +12,8 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast, RobertaConfig, RobertaForMaskedLM
 
 from fluent.console import UserError
-from fluent.scoring.masked import MaskedScorer, PieceScore, TypedQuery
+from fluent.scoring.masked import MaskedScorer
+from fluent.scoring.masked_contract import PieceScore, TypedQuery
 from fluent.scoring.models import LoadedModel
 from tests.tiny import byte_level_tokenizer
 

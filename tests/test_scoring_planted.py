@@ -19,7 +19,8 @@ from fluent.records.benchmark import Benchmark, read_benchmark
 from fluent.records.dump import read_dump
 from fluent.records.source import open_source
 from fluent.scoring.causal import CausalScorer
-from fluent.scoring.masked import MaskedScorer, TypedQuery
+from fluent.scoring.masked import MaskedScorer
+from fluent.scoring.masked_contract import TypedQuery
 from fluent.scoring.models import LoadedModel
 from fluent.scoring.tokens import PromptTokeniser
 from processor import Processor

@@ -1,0 +1,44 @@
+"""What goes into the masked scorer and what comes out. Plain data, no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Ids = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TypedQuery:
+    """A template around its object: the text left and right of it, and the candidates that compete to fill it."""
+
+    left: str
+    right: str
+    candidates: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PieceScore:
+    """Pieces and the log-probability of each; unknown: one of them is the tokenizer's unknown token."""
+
+    token_ids: Ids
+    token_logprobs: tuple[float, ...]
+    unknown: bool = False
+
+    @property
+    def mean(self) -> float:
+        """The typed query's score; NaN for a candidate of no pieces."""
+        return sum(self.token_logprobs) / len(self.token_logprobs) if self.token_logprobs else float("nan")
+
+    @property
+    def total(self) -> float:
+        """The pseudo-log-likelihood."""
+        return float(sum(self.token_logprobs))
+
+
+@dataclass(frozen=True, slots=True)
+class TypedResult:
+    """Scores in the query's order; untyped: for each number of masks k, the likeliest piece at each mask on its own."""
+
+    candidates: tuple[PieceScore, ...]
+    untyped: Mapping[int, PieceScore]
