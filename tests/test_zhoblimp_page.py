@@ -326,6 +326,15 @@ def test_mistakes_are_told_and_two_tabs_meet(browser: Any, address: str, tmp_pat
     one.page.get_by_role("tab", name="Vocabulary").click()
     one.field("Search words and properties").fill("冰箱")
     one.sees("1-1 of 1")
+    one.page.get_by_text("Add a word").click()
+    one.field("expression").fill("桃子")
+    one.field("pos").fill("NN")
+    one.button("Add this word").click()
+    one.sees("unsaved: vocabulary, phrases")
+    one.button("Save vocabulary").click()
+    one.sees("vocabulary.tsv saved")
+    one.page.get_by_text("unsaved: phrases", exact=True).wait_for()
+    assert (tmp_path / "projects" / "zh" / "vocabulary.tsv").read_text(encoding="utf-8").endswith("\n桃子\tNN\n")
     assert not list(tmp_path.rglob("*evil*")) and one.complaints == []
 
 

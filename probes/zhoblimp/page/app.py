@@ -138,6 +138,7 @@ class Page:
         with told():
             open_other()
         self.header.refresh()
+        self.preview.clear()
         if self.bench.project == before:
             self.editor.redraw()
         else:

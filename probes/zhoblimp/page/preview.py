@@ -47,6 +47,11 @@ class Preview:
             ui.button("Generate sentences", on_click=make).props("no-caps")
         self.shown()
 
+    def clear(self) -> None:
+        """Forget the pairs: another paradigm is open now."""
+        self.generated = self.result = None
+        self.shown.refresh()
+
     async def _generate(self, count: int, seed: int, attempts: int) -> None:
         draft = Draft(**{**vars(self.bench.draft), "good": list(self.bench.draft.good), "bad": list(self.bench.draft.bad)})
         self.generated = await run.io_bound(generate, draft, self.bench.vocabulary, self.bench.phrases, count, seed, attempts)

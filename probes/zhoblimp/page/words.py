@@ -29,7 +29,7 @@ class WordsTab:
             files = bench.projects.vocabularies(bench.project)
             choice = ui.select(files, label="Vocabulary file", value=bench.words.file).props("dense outlined").classes("w-56")
             choice.on_value_change(lambda event: self._open(str(event.value)))
-            ui.button("Save vocabulary", on_click=lambda: save(bench, bench.words, self._reloaded)).props("no-caps")
+            ui.button("Save vocabulary", on_click=lambda: save(bench, bench.words, self.on_change, self._reloaded)).props("no-caps")
             ui.button("Save vocabulary as", on_click=self._save_as).props("no-caps outline")
         self.table()
         self._form()
@@ -81,7 +81,7 @@ class WordsTab:
     async def _save_as(self) -> None:
         values = await ask("Save vocabulary as", [("File name", "", "my_words.tsv")], _check_file_name)
         if values:
-            await save(self.bench, self.bench.words, self._reloaded, values[0])
+            await save(self.bench, self.bench.words, self.on_change, self._reloaded, values[0])
             self.shown.refresh()
 
     def _reloaded(self) -> None:
@@ -99,7 +99,7 @@ class PhrasesTab:
     @ui.refreshable_method
     def shown(self) -> None:
         """Each phrase readably, then the JSON text."""
-        ui.button("Save phrases", on_click=lambda: save(self.bench, self.bench.rules, self._reloaded)).props("no-caps")
+        ui.button("Save phrases", on_click=lambda: save(self.bench, self.bench.rules, self.on_change, self._reloaded)).props("no-caps")
         self.list()
         self.message = ui.label().classes("text-negative").props("role=alert")
         area = ui.textarea("Phrases (JSON)", value=self.bench.rules.text, on_change=lambda event: self._edit(event.value or ""))
@@ -137,7 +137,7 @@ def _check_file_name(name: str) -> None:
     check_name(name, "file")
 
 
-async def save(bench: Workbench, document: Document, reloaded: Callable[[], None], name: str = "") -> None:
+async def save(bench: Workbench, document: Document, on_change: Callable[[], None], reloaded: Callable[[], None], name: str = "") -> None:
     """Save words or phrases; if the file was changed elsewhere or the name is taken, ask."""
     with told():
         try:
@@ -151,4 +151,5 @@ async def save(bench: Workbench, document: Document, reloaded: Callable[[], None
             if answer != "Overwrite it":
                 return
             bench.save_document(document, name=name, overwrite=True)
+        on_change()
         notice(f"{document.file} saved")
