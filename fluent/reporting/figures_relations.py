@@ -99,10 +99,11 @@ def _write_cells(axis: plt.Axes, matrix: np.ndarray, palette: plt.Colormap, low:
             axis.text(column, row, text, ha="center", va="center", fontsize=6, color="white" if dark else "black")
 
 
-def quality_scatter(groups: Sequence[tuple[str, pd.DataFrame]]) -> Figure:
+def quality_scatter(groups: Sequence[tuple[str, pd.DataFrame]], scale: str = "model and scale not stated") -> Figure:
     """Gain in R@1 against gain in translation quality, a mark for each (language, relation), a least-squares line a verbalisation.
 
-    groups: (title, frame with lang, verbalisation, relation, qe_delta, r1_delta), a panel each (Figure 2).
+    groups: (title, frame with lang, verbalisation, relation, qe_delta, r1_delta), a panel each (Figure 2). scale: model and
+    scale of the quality scores.
     """
     figure, axes = panels([title for title, _ in groups], width=4.2, height=3.4)
     names = list(dict.fromkeys(["template", *(v for _, frame in groups for v in frame["verbalisation"])]))
@@ -125,6 +126,6 @@ def quality_scatter(groups: Sequence[tuple[str, pd.DataFrame]]) -> Figure:
     handles = [Line2D([], [], color=COLOURS[names.index(v) % len(COLOURS)], linewidth=3, label=shown(v)) for v in names[1:]]
     handles += [Line2D([], [], color=MUTED, marker=marker_of[lang], linestyle="", label=lang) for lang in langs]
     figure.legend(handles=handles, loc="upper center", ncols=min(12, len(handles)), bbox_to_anchor=(0.5, 1.0))
-    figure.supxlabel("gain in translation quality (QE)", fontsize=9)
+    figure.supxlabel(f"gain in translation quality ({scale})", fontsize=9)
     figure.supylabel("gain in R@1", fontsize=9)
     return figure

@@ -15,7 +15,7 @@ from fluent.reporting.figures_relations import dumbbells, heat_map, quality_scat
 from fluent.reporting.loading import DumpFolder, open_dumps
 from fluent.reporting.options import add_short_rule
 from fluent.reporting.plotting import look, save
-from fluent.reporting.qe_table import add_quality
+from fluent.reporting.qe_table import add_quality, scale_of
 from fluent.reporting.quality import gains, read_quality_gains, retrieval_gains
 from fluent.reporting.remarks import remarks
 from fluent.reporting.selection import R16, SLAVIC, Selection
@@ -89,7 +89,9 @@ def _write_quality(folder: DumpFolder, arguments: argparse.Namespace) -> list[Pa
             shown.append(selection)
     if not groups:
         raise UserError(f"{arguments.qe} has no gain of any language and verbalisation of these dumps; choose others with --langs")
-    return save(quality_scatter(groups), arguments.graphs, QE, _remark("Gain in R@1 against gain in quality", shown, folder))
+    scale = scale_of(arguments)
+    remark = _remark(f"Gain in R@1 against gain in quality ({scale})", shown, folder)
+    return save(quality_scatter(groups, scale), arguments.graphs, QE, remark)
 
 
 def _remark(title: str, selections: Sequence[Selection], folder: DumpFolder) -> str:

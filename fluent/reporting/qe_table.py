@@ -11,7 +11,7 @@ import pandas as pd
 from tabulate import tabulate
 
 from fluent.reporting.experiments import both
-from fluent.reporting.latex import Column, Raw, booktabs_in_blocks, number, write_table
+from fluent.reporting.latex import Column, Raw, booktabs_in_blocks, escape, number, write_table
 from fluent.reporting.loading import DumpFolder, open_dumps
 from fluent.reporting.measures import value_at
 from fluent.reporting.options import add_short_rule
@@ -33,6 +33,7 @@ def add_quality(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--qe", type=Path, metavar="TSV", help="gains in translation quality (columns lang, verbalisation, relation, qe_delta)"
     )
+    parser.add_argument("--qe-scale", default="", metavar="TEXT", help="model and scale of those gains, for heads and captions")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,9 +54,15 @@ def write_qe_table(folder: DumpFolder, arguments: argparse.Namespace) -> Path:
         return write_table(arguments.tables, NAME, paper_layout(retrieval, tests, groups))
     comments = [caption(f"R@1 minus the template's, experiment {i}", selection) for i, selection in enumerate(selections, 1)]
     if tests is not None:
-        comments.append(f"r: Pearson over relations; * p < {SIGNIFICANT} after Holm over the {int(tests['p'].notna().sum())} tests.")
+        holm = f"* p < {SIGNIFICANT} after Holm over the {int(tests['p'].notna().sum())} tests"
+        comments.append(f"r: Pearson over relations with the gain in quality ({scale_of(arguments)}); {holm}.")
     comments.append(f"signature: {folder.signature(t for selection in selections for t in selection.tables.values())}")
-    return write_table(arguments.tables, NAME, clean_layout(retrieval, tests, groups), comments)
+    return write_table(arguments.tables, NAME, clean_layout(retrieval, tests, groups, scale_of(arguments)), comments)
+
+
+def scale_of(arguments: argparse.Namespace) -> str:
+    """What made the gains in quality, in the words of heads and captions; scores of different scales must not be mixed up."""
+    return getattr(arguments, "qe_scale", "") or "model and scale not stated"
 
 
 def mean_gains(retrieval: pd.DataFrame) -> pd.DataFrame:
@@ -88,10 +95,11 @@ def paper_layout(retrieval: pd.DataFrame, tests: pd.DataFrame | None, groups: Se
     return f"\\begin{{tabular}}{{|cl|{''.join('l' * len(group) + '|' for group in groups)}}}\n{rest}"
 
 
-def clean_layout(retrieval: pd.DataFrame, tests: pd.DataFrame | None, groups: Sequence[Sequence[str]]) -> str:
-    """Ours: three decimals, real minus signs, stars after Holm's correction."""
+def clean_layout(retrieval: pd.DataFrame, tests: pd.DataFrame | None, groups: Sequence[Sequence[str]], scale: str = "") -> str:
+    """Ours: three decimals, real minus signs, stars after Holm's correction, the scale of the quality scores in the head."""
     means = mean_gains(retrieval)
-    columns = [Column("", "l"), Column("", "l"), *(Column(lang) for group in groups for lang in group)]
+    head = Raw(rf"$\Delta$: gain in R@1{f'; $r$: with QE ({escape(scale)})' if tests is not None else ''}")
+    columns = [Column("", "l"), Column("", "l"), *(Column(lang, group=head) for group in groups for lang in group)]
     rows: list[Sequence[object] | None] = [
         [Raw(r"$\Delta$") if v == means.index[0] else "", SHOWN.get(v, v), *(number(value_at(means, v, lang), 3) for lang in means)]
         for v in means.index

@@ -74,6 +74,14 @@ def gains(retrieval: pd.DataFrame, quality: pd.DataFrame) -> pd.DataFrame:
     return both
 
 
+def pearson(x: pd.Series, y: pd.Series) -> tuple[float, float]:
+    """Pearson's r and its two-sided p; NaN below three pairs or where one side has no spread."""
+    if len(x) < 3 or x.nunique() < 2 or y.nunique() < 2:
+        return math.nan, math.nan
+    found = pearsonr(x, y)
+    return float(found.statistic), float(found.pvalue)
+
+
 def correlations(both: pd.DataFrame) -> pd.DataFrame:
     """For each (language, verbalisation): Pearson's r over relations, its two-sided p, p after Holm over all of them, and n.
 
@@ -81,9 +89,7 @@ def correlations(both: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for (lang, v), group in both.groupby(["lang", "verbalisation"], sort=False):
-        x, y = group["qe_delta"], group["r1_delta"]
-        r, p = pearsonr(x, y) if len(group) >= 3 and x.nunique() > 1 and y.nunique() > 1 else (math.nan, math.nan)
-        rows.append((lang, v, float(r), float(p), len(group)))
+        rows.append((lang, v, *pearson(group["qe_delta"], group["r1_delta"]), len(group)))
     frame = pd.DataFrame(rows, columns=["lang", "verbalisation", "r", "p", "n"])
     tested = frame["p"].notna()
     frame["p_holm"] = math.nan

@@ -1,0 +1,1 @@
+"""How fluent the verbalisations are, and whether what is more fluent is also known better."""

@@ -1,0 +1,102 @@
+"""Fluency against retrieval: do languages and relations whose sentences became more fluent also gain more facts?
+
+    python grammeval.py qe --stats stats/starter
+    python grammeval.py gender --stats stats/starter
+    python grammeval.py similarity --stats stats/starter
+
+Each command is a module of ``fluent/fluency/`` with ``add_arguments(parser)`` and ``run(arguments)``. What the scores can and
+cannot say stands in docs/fluency.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fluent.console import ArgumentParser, run_main
+from fluent.reporting.options import add_shared_arguments
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "qe": ("fluent.fluency.qe", "fluency of every sentence, and its correlation with retrieval (Table 5, Figure 2)"),
+    "gender": ("fluent.fluency.gender", "verb forms that agree with the subject's gender, and retrieval (Table 6)"),
+    "similarity": ("fluent.fluency.similarity", "chrF and TER of each verbalisation against the template"),
+}
+
+
+def command_parser(words: Sequence[str]) -> ArgumentParser:
+    """The parser of all commands; only the command that stands first in ``words`` is imported and gets its own options."""
+    parser = ArgumentParser(prog="grammeval.py", description=(__doc__ or "").splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (module_name, purpose) in COMMANDS.items():
+        command = commands.add_parser(name, help=purpose, description=purpose)
+        add_shared_arguments(command, wide=False)
+        if name in words[:1]:
+            importlib.import_module(module_name).add_arguments(command)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    parsed = command_parser(words).parse_args(words)
+    return int(importlib.import_module(COMMANDS[parsed.command][0]).run(parsed))
+
+
+class QECheck:
+    """Fluency and gender against retrieval, from one folder of dumps that is read once.
+
+    Options are those of the command line with underscores (``back_end``, ``scores``, ``langs``, ``style``, ``gender``, …);
+    every method takes them as well, for that call alone. Bad input is a ``UserError``.
+    """
+
+    def __init__(
+        self, stats_folder: Path | str = "stats", *, tables: Path | str = "tables", graphs: Path | str = "graphs", **options: Any
+    ) -> None:
+        from fluent.reporting.loading import open_dumps
+
+        self.dumps = open_dumps(Path(stats_folder))
+        self._options = {"stats": self.dumps, "tables": Path(tables), "graphs": Path(graphs)} | options
+
+    def quality(self, **options: Any) -> list[Path]:
+        """Score every sentence, join to the ranks, write Table 5, Figure 2, gains and correlations."""
+        from fluent.fluency.qe import write_quality
+
+        return write_quality(self.dumps, self._arguments("qe", options))
+
+    def gender(self, **options: Any) -> list[Path]:
+        """Table 6 and the counts behind it."""
+        from fluent.fluency.gender import write_gender
+
+        return write_gender(self.dumps, self._arguments("gender", options))
+
+    def gender_counts(self, **options: Any) -> pd.DataFrame:
+        """The counts of Table 6, one row a (language, group, verbalisation)."""
+        from fluent.fluency.gender import count
+
+        return count(self.dumps, self._arguments("gender", options))
+
+    def similarity(self, **options: Any) -> list[Path]:
+        """chrF and TER against the template."""
+        from fluent.fluency.similarity import write_similarity
+
+        return write_similarity(self.dumps, self._arguments("similarity", options))
+
+    def _arguments(self, command: str, options: dict[str, Any]) -> argparse.Namespace:
+        """The command's defaults, then this object's options, then the call's."""
+        defaults = vars(command_parser([command]).parse_args([command]))
+        unknown = set(options) - set(defaults)
+        if unknown:
+            raise TypeError(f"{command} has no option {', '.join(sorted(unknown))}: it has {', '.join(defaults)}")
+        own = {name: value for name, value in self._options.items() if name in defaults}
+        return argparse.Namespace(**(defaults | own | options))
+
+
+if __name__ == "__main__":
+    run_main(main)

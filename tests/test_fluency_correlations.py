@@ -1,0 +1,144 @@
+"""Correlations of gains against independent computations, and the published Table 5 and Figure 2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from fluent.reporting.correlations import over_relations, within_relations
+from fluent.reporting.figures_relations import quality_scatter
+from fluent.reporting.loading import DumpFolder
+from fluent.reporting.quality import gains, read_quality_gains, retrieval_gains
+from fluent.reporting.selection import R8, R15, SLAVIC, select
+from grammeval import main
+
+HERE = Path(__file__).parent
+DIGITISED = HERE / "data" / "qe_gains.tsv"
+
+
+def made_up(rows: int, relations: int, seed: int = 3) -> pd.DataFrame:
+    draw = np.random.default_rng(seed)
+    relation = draw.integers(0, relations, rows)
+    length = draw.normal(size=rows) + relation
+    quality = 0.5 * length + draw.normal(size=rows)
+    found = 0.4 * quality - 0.3 * length + 5 * relation + draw.normal(size=rows)
+    return pd.DataFrame({
+        "lang": "ru", "verbalisation": "gt", "relation": relation.astype(str), "sub_uri": np.arange(rows).astype(str),
+        "qe_delta": quality, "r1_delta": found, "length_delta": length,
+    })  # fmt: skip
+
+
+def residuals(frame: pd.DataFrame, column: str, on: np.ndarray) -> np.ndarray:
+    values = frame[column].to_numpy()
+    return values - on @ np.linalg.lstsq(on, values, rcond=None)[0]
+
+
+def partial_by_regression(frame: pd.DataFrame, on: np.ndarray) -> tuple[float, float]:
+    """r of the residuals and its p with the degrees of freedom that the regression leaves."""
+    r = stats.pearsonr(residuals(frame, "qe_delta", on), residuals(frame, "r1_delta", on)).statistic
+    freedom = len(frame) - on.shape[1] - 1
+    return float(r), float(2 * stats.t.sf(abs(r) * np.sqrt(freedom / (1 - r * r)), freedom))
+
+
+def test_over_relations_equals_scipy() -> None:
+    frame = made_up(15, 1)
+    (row,) = over_relations(frame, resamples=200).to_dict("records")
+    pearson, spearman = stats.pearsonr(frame["qe_delta"], frame["r1_delta"]), stats.spearmanr(frame["qe_delta"], frame["r1_delta"])
+    assert row["n"] == 15
+    assert (row["r"], row["r_p"]) == pytest.approx((pearson.statistic, pearson.pvalue))
+    assert (row["rho"], row["rho_p"]) == pytest.approx((spearman.statistic, spearman.pvalue))
+    with_length = np.column_stack([np.ones(15), frame["length_delta"]])
+    assert (row["partial_r"], row["partial_r_p"]) == pytest.approx(partial_by_regression(frame, with_length))
+
+
+def test_within_relations_equals_a_regression_on_relations() -> None:
+    frame = made_up(200, 4)
+    (row,) = within_relations(frame, resamples=200).to_dict("records")
+    dummies = pd.get_dummies(frame["relation"]).to_numpy(dtype=float)
+    assert (row["r"], row["r_p"]) == pytest.approx(partial_by_regression(frame, dummies))
+    with_length = np.column_stack([dummies, frame["length_delta"]])
+    assert (row["partial_r"], row["partial_r_p"]) == pytest.approx(partial_by_regression(frame, with_length))
+    ranked = frame.assign(**{c: frame.groupby("relation")[c].rank() for c in ("qe_delta", "r1_delta")})
+    assert row["rho"] == pytest.approx(partial_by_regression(ranked, dummies)[0])
+
+
+def test_bootstrap_interval_equals_one_that_draws_rows() -> None:
+    frame = made_up(40, 1)
+    (row,) = over_relations(frame, resamples=4000).to_dict("records")
+    draw = np.random.default_rng(11)
+    drawn = [np.corrcoef(frame.loc[draw.integers(0, 40, 40), ["qe_delta", "r1_delta"]].to_numpy().T)[0, 1] for _ in range(4000)]
+    assert (row["r_low"], row["r_high"]) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])), abs=0.025)
+
+
+def test_the_bootstrap_moves_subjects_whole() -> None:
+    """Each fact twice under one subject: nothing is learnt, so the interval stays as it was (n does not)."""
+    frame = made_up(60, 2)
+    single = within_relations(frame, resamples=500).iloc[0]
+    double = within_relations(pd.concat([frame, frame]), resamples=500).iloc[0]
+    assert double["n"] == 120
+    assert (double["r_low"], double["r_high"]) == pytest.approx((single["r_low"], single["r_high"]))
+
+
+def test_holm_goes_over_all_languages_and_undefined_ones_have_nothing() -> None:
+    parts = [made_up(15, 1, seed).assign(lang=lang) for seed, lang in enumerate(("ru", "cs", "uk"))]
+    flat = made_up(15, 1).assign(lang="hr", qe_delta=0.25)
+    few = made_up(2, 1).assign(lang="es")
+    table = over_relations(pd.concat([*parts, flat, few]), resamples=100).set_index("lang")
+    assert table.loc[["hr", "es"], ["r", "r_low", "r_p", "r_p_holm"]].isna().all(axis=None)
+    tested = table.loc[["ru", "cs", "uk"]]
+    assert tested["r_p_holm"].to_numpy() == pytest.approx(multipletests(tested["r_p"], method="holm")[1])
+
+
+@pytest.mark.data
+def test_published_correlations_and_lines_from_the_digitised_gains(published: Path) -> None:
+    """Reference values: the r rows of Table 5, and the least-squares lines through the points of Figure 2."""
+    folder = DumpFolder(published / "fluent_mlama" / "stats.zip")
+    quality = read_quality_gains(DIGITISED)
+    found = {}
+    for langs, relations in ((SLAVIC, R15), (("es", "zh", "id"), R8)):
+        joined = gains(retrieval_gains(select(folder, langs, relations)), quality).assign(length_delta=0.0)
+        table = over_relations(joined, resamples=100)
+        found |= {(row["lang"], row["verbalisation"]): row for row in table.to_dict("records")}
+        figure = quality_scatter([("x", joined)], "a scale")
+        lines = [line for line in figure.axes[0].lines if line.get_linestyle() == ":"]
+        for line, (_, points) in zip(lines, joined.groupby("verbalisation", sort=False), strict=True):
+            fit = stats.linregress(points["qe_delta"], points["r1_delta"])
+            assert line.get_ydata() == pytest.approx(fit.intercept + fit.slope * np.asarray(line.get_xdata()))
+        assert "a scale" in figure.get_supxlabel()
+        plt.close(figure)
+    printed = {
+        ("ru", "gt"): (0.608, 0.016), ("ru", "chatgpt"): (0.780, 0.0006), ("cs", "gt"): (0.498, 0.059), ("cs", "chatgpt"): (0.613, 0.015),
+        ("uk", "gt"): (0.788, 0.0005), ("uk", "chatgpt"): (0.741, 0.0016), ("hr", "gt"): (0.260, 0.35), ("hr", "chatgpt"): (0.206, 0.46),
+        ("es", "gt"): (0.436, 0.28), ("zh", "gt"): (0.408, 0.32), ("id", "gt"): (0.592, 0.12),
+    }  # fmt: skip
+    assert set(found) == set(printed)
+    for key, (r, p) in printed.items():
+        assert found[key]["r"] == pytest.approx(r, abs=0.0006), key
+        assert found[key]["r_p"] == pytest.approx(p, rel=0.05), key
+
+
+@pytest.mark.data
+def test_qe_command_with_the_digitised_gains_in_both_styles(published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["qe", "--stats", str(published / "fluent_mlama" / "stats.zip"), "--back-end", "file", "--scores", str(DIGITISED)]
+    words += ["--qe-scale", "wmt20-comet-qe-da, z-scores", "--langs", "ru,cs,uk,hr", "--relations", ",".join(R15), "--resamples", "200"]
+    words += ["--graphs", str(tmp_path)]
+    assert main([*words, "--tables", str(tmp_path / "paper"), "--style", "paper"]) == 0
+    paper = (tmp_path / "paper" / "qe.tex").read_text(encoding="utf-8")
+    theirs = (published / "fluent_mlama" / "tables" / "qe.tex").read_text(encoding="utf-8")
+
+    def cells(text: str) -> list[list[str]]:
+        return [[cell.strip(" \\") for cell in line.split("&")[2:6]] for line in text.splitlines() if line.count("&") > 4]
+
+    assert cells(paper) == cells(theirs)
+    assert len(cells(paper)) == 5
+    assert main([*words, "--tables", str(tmp_path / "clean")]) == 0
+    for name in ("qe.tex", "qe_correlations.tex", "qe_correlations.tsv"):
+        assert "wmt20-comet-qe-da, z-scores" in (tmp_path / "clean" / name).read_text(encoding="utf-8"), name
+    assert "wmt20-comet-qe-da, z-scores" in capsys.readouterr().out
+    assert b"wmt20-comet-qe-da" in (tmp_path / "qe.png").read_bytes()
