@@ -112,3 +112,10 @@ def save(figure: Figure, folder: Path, name: str, remark: str) -> list[Path]:
     plt.close(figure)
     note(f"wrote {' and '.join(map(str, written))}")
     return written
+
+
+def save_stem(stem: Path, figure: Figure) -> None:
+    """PDF and PNG beside each other, cut to what is drawn; neither holds the time of making, so the same results give the same bytes."""
+    for ending, metadata in ((".pdf", {"CreationDate": None, "ModDate": None}), (".png", {"Software": None})):
+        with replacing(stem.with_name(stem.name + ending)) as partial:
+            figure.savefig(partial, format=ending[1:], dpi=150, metadata=metadata, bbox_inches="tight")

@@ -18,11 +18,12 @@ from tabulate import tabulate
 
 from fluent.console import UserError, note, progress, split_list
 from fluent.linking import Linking, Unigrams, count_unigrams, read_unigrams
+from fluent.reporting.three_formats import write_tables
 from probes.zhoblimp.data import PairRow, read_pairs
 from probes.zhoblimp.measures import DEFAULTS, Result, linking_functions, make_result
 from probes.zhoblimp.models import Target, find_targets, load
 from probes.zhoblimp.scores import Place, digest, keep, kept, score_pairs
-from probes.zhoblimp.tables import main_functions, make_tables, write_pairs_with_scores, write_tables
+from probes.zhoblimp.tables import main_functions, make_tables, write_pairs_with_scores
 from probes.zhoblimp.vocabulary import read_utf8
 
 _LOW_COVERAGE = 0.9

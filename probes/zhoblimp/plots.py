@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Mapping, Sequence
 from itertools import cycle
@@ -13,8 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fluent.linking import Linking
-from fluent.records.atomic import write_bytes
-from fluent.reporting.plotting import COLOURS, MARKERS, MUTED, look
+from fluent.reporting.plotting import COLOURS, MARKERS, MUTED, look, save_stem
 from probes.zhoblimp.measures import LENGTHS, Result, by_length, by_paradigm, by_phenomenon
 from probes.zhoblimp.training.sizes import tokens_of
 
@@ -28,23 +26,15 @@ def write_plots(
     """All plots that the results allow; ``functions``: one of each kind, the first being the headline's."""
     folder.mkdir(parents=True, exist_ok=True)
     headline = next((one for one in functions if one.kind == "slln"), functions[0])
-    save(folder / "phenomena", phenomena(results, headline))
-    save(folder / "alpha", alpha_curve(sweep))
+    save_stem(folder / "phenomena", phenomena(results, headline))
+    save_stem(folder / "alpha", alpha_curve(sweep))
     for result in results:
         name = re.sub(r"[^A-Za-z0-9_.-]+", "-", result.label)
-        save(folder / (f"length-{name}" if len(results) > 1 else "length"), length_bias(result, functions))
+        save_stem(folder / (f"length-{name}" if len(results) > 1 else "length"), length_bias(result, functions))
     if sum(tokens_of(result.label.rpartition("@")[2]) is not None for result in results) > 1:
-        save(folder / "training", training_curve(results, functions))
+        save_stem(folder / "training", training_curve(results, functions))
     if human:
-        save(folder / "human", against_people(results, headline, human))
-
-
-def save(stem: Path, figure: Figure) -> None:
-    """PDF and PNG beside each other; neither holds the time of making, so the same results give the same bytes."""
-    for ending, metadata in ((".pdf", {"CreationDate": None, "ModDate": None}), (".png", {"Software": None})):
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=ending[1:], dpi=150, metadata=metadata, bbox_inches="tight")
-        write_bytes(stem.with_name(stem.name + ending), buffer.getvalue())
+        save_stem(folder / "human", against_people(results, headline, human))
 
 
 def phenomena(results: Sequence[Result], function: Linking) -> Figure:

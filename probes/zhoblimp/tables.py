@@ -1,22 +1,18 @@
-"""The results as files: JSON lines a pair, and tables as TSV, Markdown and LaTeX side by side."""
+"""The results as files: JSON lines a pair, and the tables."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
-from tabulate import tabulate
 
 from fluent.linking import Linking
 from fluent.records.atomic import write_text
-from fluent.records.table import format_table
 from probes.zhoblimp.data import PairRow
 from probes.zhoblimp.measures import Result, by_length, by_paradigm, by_phenomenon, overall, sweep
 
-_FORMATS = {".md": "github", ".tex": "latex_booktabs"}
 _PUBLISHED_KEYS = {"lp": "lp", "mean": "mean_lp", "slor": "slor", "penlp": "pen_lp", "normlp": "norm_lp", "per-char": "per_char_lp"}
 
 
@@ -75,26 +71,3 @@ def main_functions(functions: Sequence[Linking]) -> list[Linking]:
     for one in functions:
         kinds.setdefault(one.kind, one)
     return list(kinds.values())
-
-
-def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
-    """Each table three times: full precision as TSV, four decimals as Markdown and LaTeX."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, table in tables.items():
-        text = pd.DataFrame({column: [_full(value) for value in table[column]] for column in table.columns}, dtype="str")
-        write_text(folder / f"{name}.tsv", format_table(text))
-        shown = [[_short(value) for value in row] for row in table.itertuples(index=False)]
-        for ending, style in _FORMATS.items():
-            write_text(folder / f"{name}{ending}", tabulate(shown, list(table.columns), tablefmt=style, disable_numparse=True) + "\n")
-
-
-def _full(value: object) -> str:
-    if isinstance(value, float):
-        return "" if math.isnan(value) else repr(float(value))
-    return str(value)
-
-
-def _short(value: object) -> str:
-    if isinstance(value, float):
-        return "–" if math.isnan(value) else f"{value:.4f}"
-    return str(value)

@@ -1,0 +1,97 @@
+"""How popular a concept is for a target: relative frequencies from a person's files, or the wordfreq proxy.
+
+A value belongs to a name, or to a name in one group (country) where a file says so. The proxy's target is ``EN-proxy``:
+it says nothing of the United States or the United Kingdom, nor of phrases, and is for demonstrations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from fluent.console import UserError
+from probes.cpopqa.ngrams import PAPER_YEARS, Years, key, read_ngrams
+from probes.cpopqa.tables_in import number, read_rows
+
+PROXY = "EN-proxy"
+TARGETS = {"US": "the United States", "UK": "the United Kingdom", PROXY: "English texts"}
+
+
+@dataclass
+class Popularity:
+    """The values of one target. values: (name, group or "" for any group) -> frequency."""
+
+    target: str
+    source: str
+    values: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def of(self, name: str, group: str) -> float | None:
+        """The value of a name in a group, None where there is none."""
+        return self.values.get((name, group), self.values.get((name, "")))
+
+
+def from_ngrams(
+    target: str, path: Path, names: Mapping[str, Sequence[str]], years: Years = PAPER_YEARS, totals: Path | None = None
+) -> Popularity:
+    """Google Books values; names: name -> its aliases, whose frequencies are added to its own (section 3.2)."""
+    wanted = [phrase for name, aliases in names.items() for phrase in (name, *aliases)]
+    table = read_ngrams(path, years, totals, wanted)
+    found = Popularity(target, f"Google Books {years.first}-{years.last}, {path.name}")
+    for name, aliases in names.items():
+        keys = dict.fromkeys(key(phrase) for phrase in (name, *aliases))
+        parts = [table[one] for one in keys if one in table]
+        if parts:
+            found.values[name, ""] = sum(parts)
+    return found
+
+
+def read_native(path: Path) -> dict[str, Popularity]:
+    """The project's own format: ``holiday,target,frequency`` and, where known, ``country`` and ``source``; by target."""
+    found: dict[str, Popularity] = {}
+    for row, cells in read_rows(path, ("holiday", "target", "frequency")):
+        target = cells["target"]
+        if not target or not cells["holiday"]:
+            raise UserError(f"{path.name}: row {row}: holiday and target must not be empty")
+        if target == PROXY:
+            raise UserError(f"{path.name}: row {row}: the target {PROXY} is kept for the word frequencies of --proxy; give another name")
+        one = found.setdefault(target, Popularity(target, cells.get("source") or path.name))
+        place = (cells["holiday"], cells.get("country", ""))
+        if place in one.values:
+            raise UserError(f"{path.name}: row {row}: {cells['holiday']!r} stands twice for {target}")
+        one.values[place] = number(path, row, "frequency", cells["frequency"])
+    return found
+
+
+@cache
+def proxy_frequency(name: str) -> float:
+    """wordfreq's value of an English phrase: 1 / Σ 1/f over its words, so the rarest word decides; 0 with an unknown word."""
+    import wordfreq
+
+    return float(wordfreq.word_frequency(name, "en"))
+
+
+def proxy(names: Iterable[str]) -> Popularity:
+    """The wordfreq proxy of these names; aliases are not added, as they share their words."""
+    from importlib.metadata import version
+
+    return Popularity(PROXY, f"wordfreq {version('wordfreq')} (words, not phrases)", {(name, ""): proxy_frequency(name) for name in names})
+
+
+def join(tables: Iterable[Popularity]) -> dict[str, Popularity]:
+    """Several files by target, in their order; a later file of a target adds to an earlier one."""
+    joined: dict[str, Popularity] = {}
+    for table in tables:
+        old = joined.get(table.target)
+        if old is None:
+            joined[table.target] = Popularity(table.target, table.source, dict(table.values))
+        else:
+            old.values |= table.values
+            old.source += f"; {table.source}"
+    return joined
+
+
+def unmatched(table: Popularity, concepts: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The (name, group) pairs that have no value."""
+    return [(name, group) for name, group in concepts if table.of(name, group) is None]
