@@ -2,7 +2,7 @@
 
 COMET's pins (numpy 1, transformers 4) clash with ours, so that its command line ``comet-score`` is called by file: source
 sentences and translations go out as text files, scores come back as JSON. One call takes at most ``pairs_a_call`` sentences;
-its scores are kept before the next one starts.
+its scores are kept before the next one starts. The command of COMET 2.2.7 runs its models in half precision.
 """
 
 from __future__ import annotations
@@ -49,16 +49,21 @@ class CometJudge:
             raise UserError(f"COMET is not installed: no {command}; install it with `{INSTALL}` or name its comet-score with --comet")
         if min(batch_size, pairs_a_call) < 1 or gpus not in (0, 1):
             raise UserError("--batch-size and --pairs-a-call must be at least 1, and --gpus 0 or 1 (with more, COMET's scores differ)")
-        self._model, self._command, self._batch_size, self._pairs_a_call, self._gpus = model, command, batch_size, pairs_a_call, gpus
+        checkpoint = Path(model)
+        if checkpoint.suffix == ".ckpt" and not checkpoint.is_file():
+            raise UserError(f"no COMET checkpoint {model}: give the path of a model.ckpt (hparams.yaml two folders up), or a model's name")
+        self._model = str(checkpoint.absolute()) if checkpoint.suffix == ".ckpt" else model
+        self._name = "/".join(checkpoint.parts[-3:])
+        self._command, self._batch_size, self._pairs_a_call, self._gpus = command, batch_size, pairs_a_call, gpus
 
     @property
     def label(self) -> str:
         """Model and scale."""
-        return f"{self._model}, {SCALES.get(Path(self._model).name, 'scale unknown')}"
+        return f"{self._name}, {SCALES.get(Path(self._model).name, 'scale unknown')}"
 
     def settings(self) -> dict[str, Any]:
         """The model; the sizes of batches change nothing beyond rounding."""
-        return {"back_end": "comet", "model": self._model, "gpus": self._gpus}
+        return {"back_end": "comet", "model": self._name, "gpus": self._gpus}
 
     def score(self, pairs: Sequence[Pair], work: Path, name: str) -> list[float]:
         """One score a pair; finished calls are kept in ``work`` under the digest of their sentences."""
