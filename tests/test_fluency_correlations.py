@@ -13,6 +13,7 @@ from statsmodels.stats.multitest import multipletests
 
 from fluent.reporting.correlations import over_relations, within_relations
 from fluent.reporting.figures_relations import quality_scatter
+from fluent.reporting.intervals import PRIOR_CLUSTERS, draw_weights
 from fluent.reporting.loading import DumpFolder
 from fluent.reporting.quality import gains, read_quality_gains, retrieval_gains
 from fluent.reporting.selection import R8, R15, SLAVIC, select
@@ -68,12 +69,34 @@ def test_within_relations_equals_a_regression_on_relations() -> None:
     assert row["rho"] == pytest.approx(partial_by_regression(ranked, dummies)[0])
 
 
-def test_bootstrap_interval_equals_one_that_draws_rows() -> None:
-    frame = made_up(40, 1)
-    (row,) = over_relations(frame, resamples=4000).to_dict("records")
-    draw = np.random.default_rng(11)
-    drawn = [np.corrcoef(frame.loc[draw.integers(0, 40, 40), ["qe_delta", "r1_delta"]].to_numpy().T)[0, 1] for _ in range(4000)]
-    assert (row["r_low"], row["r_high"]) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])), abs=0.025)
+def estimate(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Fisher's z of the correlation and its standard error by the influence of each row."""
+    r = float(np.corrcoef(x, y)[0, 1])
+    u, w = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
+    return float(np.arctanh(r)), float(np.sqrt(np.sum((u * w - r * (u * u + w * w) / 2) ** 2)) / len(x) / (1 - r * r))
+
+
+def test_interval_equals_a_plain_loop_over_the_same_resamples() -> None:
+    frame = made_up(25, 1)
+    (row,) = over_relations(frame, resamples=300, seed=5).to_dict("records")
+    x, y = frame["qe_delta"].to_numpy(), frame["r1_delta"].to_numpy()
+    z, error = estimate(x, y)
+    prior, distances = PRIOR_CLUSTERS / 25, []
+    for weights in draw_weights(25, 300, np.random.default_rng(5)):
+        drawn, spread = estimate(np.repeat(x, weights.astype(int)), np.repeat(y, weights.astype(int)))
+        distances.append(abs(drawn - z) / np.sqrt(spread**2 + prior * error**2))
+    reach = np.quantile(distances, 0.95) * error * np.sqrt(1 + prior)
+    assert (row["r_low"], row["r_high"]) == pytest.approx((np.tanh(z - reach), np.tanh(z + reach)))
+
+
+def test_partial_interval_is_that_of_residuals_without_a_control() -> None:
+    """Where the control is already taken out of both sides, it changes the estimate not at all and the interval little."""
+    frame = made_up(60, 1)
+    on = np.column_stack([np.ones(60), frame["length_delta"]])
+    left = frame.assign(**{c: residuals(frame, c, on) for c in ("qe_delta", "r1_delta")})
+    whole, rest = (over_relations(one, resamples=500).iloc[0] for one in (frame, left))
+    assert whole["partial_r"] == pytest.approx(rest["r"])
+    assert (whole["partial_r_low"], whole["partial_r_high"]) == pytest.approx((rest["r_low"], rest["r_high"]), abs=0.03)
 
 
 def test_the_bootstrap_moves_subjects_whole() -> None:

@@ -9,18 +9,21 @@ import pymorphy3
 import pytest
 from pytest_httpserver import HTTPServer
 from small_dumps import small_dump
+from stand_in import StandInScorer
 from statsmodels.stats.proportion import proportion_confint
 
 from fluent.console import UserError
 from fluent.fluency.forms import SHIPPED, read_forms
 from fluent.fluency.gender import paper_layout
 from fluent.fluency.genders import GENDERED_PHRASEBOOKS, PERSON_RELATIONS, phrasebook_genders, read_genders
+from fluent.ranking.settings import Settings
 from fluent.records.benchmark import read_benchmark
 from fluent.records.dump import write_dump
 from fluent.records.source import open_source
 from fluent.records.table import read_table
 from fluent.translating.phrasebook_rows import CHOICE, DATA, read_choice, read_patterns
 from grammeval import QECheck, main
+from processor import Processor
 
 
 def dumps_with_women(folder: Path) -> Path:
@@ -209,3 +212,25 @@ def test_a_relation_without_forms_and_a_missing_file_are_one_line(tmp_path: Path
     write_dump(small_dump("ru", "P36"), tmp_path / "stats")
     with pytest.raises(UserError, match="no forms for ru P36"):
         main([*words, "--relations", "P36"])
+
+
+def test_the_starter_runs_offline(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Dumps of the starter (by a scorer without a model): every row has a gender, and all women and no man the feminine form."""
+    source = open_source(root / "fixed_data" / "starter")
+    genders, women = phrasebook_genders(), {"ru": 0, "hr": 0, "es": 0}
+    for lang, relation in (("ru", "P19"), ("ru", "P20"), ("hr", "P108"), ("es", "P19")):
+        benchmark = read_benchmark(source, lang, relation)
+        women[lang] += sum(genders[uri] == "female" for uri in benchmark.table["sub_uri"])
+        Processor(benchmark, Settings(model="stand-in", out=tmp_path / "stats")).rank(StandInScorer())
+    check = QECheck(tmp_path / "stats", tables=tmp_path, gender="phrasebook")
+    counts = check.gender_counts().set_index(["lang", "group", "verbalisation"])
+    assert min(women.values()) >= 3
+    for lang in ("ru", "hr"):
+        female, male = counts.loc[(lang, "female", "phrasebook")], counts.loc[(lang, "male", "phrasebook")]
+        assert female["n"] == female["feminine"] == women[lang] and female["masculine"] == 0
+        assert male["n"] == male["masculine"] > 0 and male["feminine"] == 0
+        assert counts.loc[(lang, "unknown", "phrasebook"), "n"] == 0
+        assert counts.loc[(lang, "female", "template"), "feminine"] == 0
+    assert counts.loc[("es", "female", "phrasebook"), ["feminine", "masculine"]].tolist() == [0, 0]  # nació tells no gender
+    assert [path.name for path in check.gender()] == ["gender_stats.tex", "gender_stats.tsv"]
+    assert "does not know" not in capsys.readouterr().err

@@ -193,7 +193,7 @@ def _write_tex(folder: DumpFolder, selections: list[Selection], found: list[tupl
     lines = [
         f"Correlation of the gain in R@1 with the gain in QE ({scale}), over relations and of facts within relations.",
         *(f"{', '.join(s.langs)}: {' '.join(s.relations)}; {SHORT_RULE_TEXTS[s.short_rule]}; protocol: {s.protocol}." for s in selections),
-        f"* p < {SIGNIFICANT} after Holm; intervals: percentile bootstrap over relations, or over subjects within relations.",
+        f"* p < {SIGNIFICANT} after Holm; intervals: bootstrap over relations, or over subjects within relations.",
         "partial r: with the gain in sentence length (characters) held fixed.",
         f"signature: {folder.signature(table for selection in selections for table in selection.tables.values())}",
     ]

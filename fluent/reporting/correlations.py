@@ -3,6 +3,9 @@
 Over relations a point is a relation (the paper's section 5.2). Within relations a point is a fact, measured from the mean of
 its relation, so that what differs between relations cannot make a correlation. The partial correlation holds the gain in
 sentence length (characters) fixed.
+
+Intervals are those of ``intervals.py``, the symmetric studentised bootstrap, taken in Fisher's z; percentile intervals held the
+truth in 87 to 93 % of simulated samples of 8 to 30 points where 95 % was asked for.
 """
 
 from __future__ import annotations
@@ -15,13 +18,15 @@ import pandas as pd
 from scipy import stats
 
 from fluent.reporting.clusters import Floats, Integers
-from fluent.reporting.intervals import CHUNK, draw_weights
+from fluent.reporting.intervals import PRIOR_CLUSTERS, draw_weights
 from fluent.reporting.paired import holm
 
 QUALITY, RETRIEVAL, LENGTH = "qe_delta", "r1_delta", "length_delta"
 FAMILIES = ("r", "rho", "partial_r")
 FEWEST = 3
 """Points below this have no correlation."""
+CELLS = 2_000_000
+"""Numbers that one array of resamples holds at most."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class _Points:
 
 def over_relations(gains: pd.DataFrame, *, level: float = 0.95, resamples: int = 10_000, seed: int = 0) -> pd.DataFrame:
     """A row for each (language, verbalisation) of ``gains`` (a row a relation): Pearson's r, Spearman's rho, the partial r, each
-    with p, p after Holm over all rows, and a percentile bootstrap interval over relations; n relations. NaN where undefined."""
+    with p, p after Holm over all rows, and a bootstrap interval over relations; n relations. NaN where undefined."""
     return _by_language(gains, _relations_as_points, level, resamples, seed)
 
 
@@ -91,20 +96,23 @@ def _ranks_within(points: _Points) -> Floats:
 
 
 def _interval(points: _Points, partial: bool, level: float, resamples: int, seed: int) -> tuple[float, float, float, float]:
-    """(correlation, low, high, p)."""
-    sums = [_stratum_sums(points, stratum) for stratum in np.unique(points.stratum)]
-    whole = np.sum([_scatter(of.sum(axis=0)[None]) for of in sums], axis=0)
-    value = float(_correlation(whole, partial)[0])
-    freedom = len(points.values) - len(sums) - 1 - partial
-    if not np.isfinite(value) or freedom < 1 or len(points.values) < FEWEST:
+    """(correlation, low, high, p); the interval is symmetric in Fisher's z."""
+    strata = int(points.stratum.max()) + 1
+    freedom = len(points.values) - strata - 1 - partial
+    if freedom < 1 or len(points.values) < FEWEST:
+        return np.nan, np.nan, np.nan, np.nan
+    value, error = (float(part[0]) for part in _estimate(points, np.ones((1, len(points.values))), partial))
+    if not np.isfinite(value):
         return np.nan, np.nan, np.nan, np.nan
     generator = np.random.default_rng(seed)
-    drawn = []
-    for start in range(0, resamples, CHUNK):
-        size = min(CHUNK, resamples - start)
-        drawn.append(_correlation(np.sum([_scatter(draw_weights(len(of), size, generator) @ of) for of in sums], axis=0), partial))
-    tail = (1 - level) / 2
-    low, high = np.nanquantile(np.concatenate(drawn), [tail, 1 - tail])
+    prior = PRIOR_CLUSTERS / (int(points.cluster.max()) + 1)
+    distances = []
+    for size in _chunks(resamples, len(points.values)):
+        drawn, spread = _estimate(points, _draw(points, size, generator), partial)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            distances.append(np.abs(np.arctanh(drawn) - np.arctanh(value)) / np.sqrt(spread**2 + prior * error**2))
+    reach = np.nanquantile(np.concatenate(distances), level) * error * np.sqrt(1 + prior)
+    low, high = np.tanh(np.arctanh(value) + np.array([-reach, reach]))
     return value, float(low), float(high), _p_value(value, freedom)
 
 
@@ -115,35 +123,46 @@ def _p_value(value: float, freedom: int) -> float:
     return float(2 * stats.t.sf(abs(value) * np.sqrt(freedom / (1 - value**2)), freedom))
 
 
-_PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+def _chunks(resamples: int, rows: int) -> list[int]:
+    """Sizes that sum to ``resamples``, each of at most ``CELLS`` numbers an array."""
+    most = max(1, min(resamples, CELLS // rows))
+    return [most] * (resamples // most) + [resamples % most] * bool(resamples % most)
 
 
-def _stratum_sums(points: _Points, stratum: int) -> Floats:
-    """(clusters, 10): rows, sums of the three values, sums of their products, for each cluster of the stratum."""
-    rows = points.stratum == stratum
-    values = points.values[rows] - points.values[rows].mean(axis=0)  # centred first: products of large ranks would cancel
-    columns = np.column_stack([np.ones(len(values)), values, *(values[:, i] * values[:, j] for i, j in _PAIRS)])
-    place = np.unique(points.cluster[rows], return_inverse=True)[1]
-    sums = np.zeros((place.max() + 1, columns.shape[1]))
-    np.add.at(sums, place, columns)
-    return sums
+def _draw(points: _Points, size: int, generator: np.random.Generator) -> Floats:
+    """(size, n) how often each row is drawn: clusters are drawn within their stratum."""
+    weights = np.empty((size, len(points.values)))
+    for stratum in np.unique(points.stratum):
+        rows = points.stratum == stratum
+        clusters, place = np.unique(points.cluster[rows], return_inverse=True)
+        weights[:, rows] = draw_weights(len(clusters), size, generator)[:, place]
+    return weights
 
 
-def _scatter(sums: Floats) -> Floats:
-    """(b, 6) sums of products of deviations from the stratum's mean, from (b, 10) sums."""
-    rows, means = sums[:, :1], sums[:, 1:4] / sums[:, :1]
-    return sums[:, 4:] - rows * np.column_stack([means[:, i] * means[:, j] for i, j in _PAIRS])
-
-
-def _correlation(scatter: Floats, partial: bool) -> Floats:
-    """(b,) the correlation of quality and retrieval, length held fixed or not; NaN where one of them does not vary."""
-    xx, xy, xz, yy, yz, zz = scatter.T
-    xx, yy, zz = (np.where(one > 1e-12 * max(float(one.max()), 1e-300), one, np.nan) for one in (xx, yy, zz))
+def _estimate(points: _Points, weights: Floats, partial: bool) -> tuple[Floats, Floats]:
+    """For each row of the (b, n) weights: the correlation of quality and retrieval, length held fixed or not, and the standard
+    error of its Fisher z by linearisation (the sum of squared influences of the clusters). NaN where one side does not vary."""
+    member = np.eye(int(points.stratum.max()) + 1)[points.stratum]
     with np.errstate(invalid="ignore", divide="ignore"):
-        if not partial:
-            return np.clip(xy / np.sqrt(xx * yy), -1, 1)
-        top = xy - xz * yz / zz
-        return np.clip(top / np.sqrt((xx - xz**2 / zz) * (yy - yz**2 / zz)), -1, 1)
+        counts = weights @ member
+        x, y, z = (column - ((weights * column) @ member / counts)[:, points.stratum] for column in points.values.T)
+        if partial:
+            zz = _spread(weights * z, z, points.values[:, 2])
+            x, y = (side - z * (np.sum(weights * side * z, axis=1) / zz)[:, None] for side in (x, y))
+        xx, yy = _spread(weights * x, x, points.values[:, 0]), _spread(weights * y, y, points.values[:, 1])
+        x, y = x / np.sqrt(xx)[:, None], y / np.sqrt(yy)[:, None]
+        r = np.clip(np.sum(weights * x * y, axis=1), -1, 1) * (1 - 1e-12)
+        pull = x * y - r[:, None] / 2 * (x * x + y * y)
+        order = np.argsort(points.cluster, kind="stable")
+        starts = np.flatnonzero(np.diff(points.cluster[order], prepend=-1))
+        pulls = np.add.reduceat(pull[:, order], starts, axis=1)
+        return r, np.sqrt(np.sum(weights[:, order[starts]] * pulls**2, axis=1)) / (1 - r**2)
+
+
+def _spread(weighted: Floats, values: Floats, scale: Floats) -> Floats:
+    """(b,) weighted sums of squares, NaN where they are rounding alone."""
+    squares = np.sum(weighted * values, axis=1)
+    return np.where(squares > 1e-20 * max(float(np.abs(scale).max()) ** 2, 1e-300) * len(scale), squares, np.nan)
 
 
 def readable(table: pd.DataFrame, digits: int = 3) -> Sequence[Sequence[str]]:
