@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -155,3 +159,17 @@ def test_accuracy_rises_with_tokens_on_paradigms_that_were_seen(tmp_path: Path) 
     accuracy = [float(row[column]) for row in table[1:] if row[1] == "slln:0.5"]
     assert len(accuracy) == 3 and accuracy == sorted(accuracy) and accuracy[-1] > 0.85 and accuracy[-1] > accuracy[0] + 0.15
     assert (results / "plots" / "training.png").stat().st_size > 5000
+
+
+@pytest.mark.slow
+def test_two_processes_share_the_budget(tmp_path: Path, root: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    launcher = ["-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_addr", "127.0.0.1", "--master_port", str(port)]
+    surroundings = {**os.environ, "ACCELERATE_USE_CPU": "1", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, *launcher, "-m", "probes.zhoblimp", *words(tmp_path, "--checkpoints", "512")]
+    finished = subprocess.run(command, cwd=root, env=surroundings, capture_output=True, text=True, check=True)
+    assert json.loads((tmp_path / "out" / "train.json").read_text(encoding="utf-8"))["tokens_per_step"] == 2 * 4 * 16
+    assert sorted(path.name for path in (tmp_path / "out").glob("tokens-*")) == ["tokens-000000000512", "tokens-000000001024"]
+    assert finished.stdout.count("2 checkpoints in") == 1

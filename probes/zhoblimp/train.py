@@ -51,12 +51,13 @@ def run(arguments: argparse.Namespace) -> int:
     from probes.zhoblimp.training.corpus import Blocks, digest, read_lines
 
     lines = read_lines(arguments.corpus)
+    import torch
     from accelerate import PartialState
     from transformers import PreTrainedTokenizerFast
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()
-    machines = PartialState()
+    machines = PartialState(cpu=not torch.cuda.is_available())
     tokens_per_step = arguments.context * arguments.batch * arguments.accumulate * machines.num_processes
     steps = checkpoint_steps(arguments.checkpoints, budget, tokens_per_step)
     settings = {**_settings(arguments), "corpus_sha256": digest(lines), "tokens_per_step": tokens_per_step}
@@ -72,8 +73,11 @@ def run(arguments: argparse.Namespace) -> int:
 
     rate = arguments.learning_rate or SIZES[arguments.size].learning_rate
     recipe = Recipe(arguments.batch, arguments.accumulate, rate, arguments.seed, arguments.save_every, arguments.dtype)
-    note(f"{len(blocks.ids):,} tokens in the corpus, {max(steps):,} steps of {tokens_per_step:,}, vocabulary of {len(tokenizer):,}")
+    if machines.is_main_process:
+        note(f"{len(blocks.ids):,} tokens in the corpus, {max(steps):,} steps of {tokens_per_step:,}, vocabulary of {len(tokenizer):,}")
     loss = train(config, blocks, tokenizer, arguments.out, steps, recipe)
+    if not machines.is_main_process:
+        return 0
     print(f"loss {loss:.4f}; {len(steps)} checkpoints in {arguments.out}. Next: python -m probes.zhoblimp evaluate", end=" ")
     print(f"--model {arguments.out} --revisions ALL --unigram {arguments.out / 'unigram.json'} --data PAIRS --out RESULTS")
     return 0
