@@ -94,6 +94,10 @@ def test_comet_that_fails_is_one_line_and_keeps_what_was_done(comet: Comet, tmp_
 def test_comet_that_is_not_installed_and_options_it_cannot_take(comet: Comet, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="make comet"):
         CometJudge(command=tmp_path / "nothing")
+    with pytest.raises(UserError, match="no COMET checkpoint"):
+        CometJudge("nothing/model.ckpt", command=comet.command)
+    with pytest.raises(UserError, match="1 sentences have no English one"):
+        CometJudge(command=comet.command).score([*PAIRS, Pair("", "Человек.")], tmp_path / "work", "ru_P19")
     with pytest.raises(UserError, match="--gpus 0 or 1"):
         CometJudge(command=comet.command, gpus=2)
     comet.command.chmod(0o644)
@@ -191,6 +195,7 @@ def test_a_sentence_without_a_score_stays_empty_in_the_file(tmp_path: Path) -> N
     frame = read_table((tmp_path / "ru_P19_qe.tsv").read_bytes(), "file")
     assert frame.loc[0, f"gt_score [{judge.label}]"] == ""
     assert list(frame["gt_top_rank"].astype(float)) == list(table.rank["gt"])
+    assert set(dump.table.columns) <= set(frame.columns)
     counted = StandInScorer()
     judge_table(table, LanguageModelJudge(scorer=counted), tmp_path)
     assert counted.packs_scored == []
@@ -259,6 +264,8 @@ def test_scores_of_other_sentences_are_told_of(tmp_path: Path, capsys: pytest.Ca
         (["--linking", "slor"], "needs unigram"),
         (["--resamples", "1"], "at least 100"),
         (["--unigram", "nothing.json"], "no unigram table"),
+        (["--verbalisations", "gt"], "measured against the template"),
+        (["--langs", "de"], "no relation is there for all of de"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], says: str) -> None:

@@ -67,6 +67,9 @@ class CometJudge:
 
     def score(self, pairs: Sequence[Pair], work: Path, name: str) -> list[float]:
         """One score a pair; finished calls are kept in ``work`` under the digest of their sentences."""
+        bare = sum(not pair.source for pair in pairs)
+        if bare:
+            raise UserError(f"{name}: {bare} sentences have no English one beside them (column en_template), and COMET compares the two")
         scores: list[float] = []
         with progress_bar(total=len(pairs), unit="sentences", label=name) as bar:
             for start in range(0, len(pairs), self._pairs_a_call):

@@ -74,6 +74,7 @@ def write_quality(folder: DumpFolder, arguments: argparse.Namespace) -> list[Pat
         raise UserError("--scores is for --back-end file")
     facts = None
     selections = both(folder, arguments)
+    retrieval = pd.concat([retrieval_gains(selection) for selection in selections], ignore_index=True)
     if arguments.back_end == "file" and holds_gains(arguments.scores):
         arguments.qe = arguments.scores
     else:
@@ -86,7 +87,7 @@ def write_quality(folder: DumpFolder, arguments: argparse.Namespace) -> list[Pat
         tell_copies(selections)
     written = [write_qe_table(folder, arguments)]
     written += write_graphs(folder, argparse.Namespace(**vars(arguments) | {"only": ("qe",)}))
-    return written + write_correlations(folder, selections, facts, arguments)
+    return written + write_correlations(folder, selections, retrieval, facts, arguments)
 
 
 def holds_gains(path: Path | None) -> bool:
@@ -151,11 +152,10 @@ def tell_copies(selections: list[Selection]) -> None:
 
 
 def write_correlations(
-    folder: DumpFolder, selections: list[Selection], facts: pd.DataFrame | None, arguments: argparse.Namespace
+    folder: DumpFolder, selections: list[Selection], retrieval: pd.DataFrame, facts: pd.DataFrame | None, arguments: argparse.Namespace
 ) -> list[Path]:
     """``qe_correlations.tsv`` and ``.tex``; printed as well."""
     quality = read_quality_gains(arguments.qe)
-    retrieval = pd.concat([retrieval_gains(selection) for selection in selections], ignore_index=True)
     relations = gains(retrieval, quality)
     if relations.empty:
         raise UserError(f"{arguments.qe} has no gain of any language and verbalisation of these dumps; choose others with --langs")

@@ -19,7 +19,6 @@ from fluent.console import UserError, note
 from fluent.fluency.judging import Judge, Pair, digest, one_line, sentences, sources
 from fluent.records.atomic import write_text
 from fluent.records.benchmark import name_columns
-from fluent.records.dump import dump_columns
 from fluent.records.run import file_sha256
 from fluent.records.source import Source, open_source
 from fluent.records.table import format_table, read_table
@@ -78,17 +77,17 @@ def _is_kept(path: Path, record: Path, made: Mapping[str, Any]) -> bool:
 
 def _layout(table: RankTable, scores: pd.DataFrame, label: str) -> pd.DataFrame:
     """The columns of the dump as text, then the scores and ranks."""
-    frame = table.facts.astype("object").copy()
-    results = set(dump_columns("paper", table.verbalisations))
-    frame = frame[[column for column in frame if column not in results]]
-    if "aliases" in frame:
-        frame["aliases"] = frame["aliases"].map(repr)
+    columns: dict[str, pd.Series] = {str(name): table.facts[name].map(str) for name in table.facts}
     for v in table.verbalisations:
-        frame[f"{v}_top1_correct"] = table.top1[v].map(str)
+        if table.form_ranks:
+            columns[f"{v}_true_ranks"] = pd.Series([repr(ranks) for ranks in table.form_ranks[v]], index=table.facts.index)
+        columns[f"{v}_top1_correct"] = table.top1[v].map(str)
+        columns[f"{v}_prompt_prob"] = table.prompt_prob[v].map(lambda value: repr(float(value)))
+        columns[f"{v}_top3_correct"] = table.top3[v].map(str)
     for v in table.verbalisations:
-        frame[f"{v}_score [{label}]"] = scores[v].map(lambda value: "" if math.isnan(value) else repr(float(value)))
-        frame[f"{v}_top_rank"] = table.rank[v].map(lambda value: f"{value:g}")
-    return frame.astype("str")
+        columns[f"{v}_score [{label}]"] = scores[v].map(lambda value: "" if math.isnan(value) else repr(float(value)))
+        columns[f"{v}_top_rank"] = table.rank[v].map(lambda value: f"{value:g}")
+    return pd.DataFrame(columns)
 
 
 class ScoreFiles:
