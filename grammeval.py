@@ -23,6 +23,8 @@ from fluent.reporting.options import add_shared_arguments
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fluent.reporting.loading import DumpFolder
+
 COMMANDS: dict[str, tuple[str, str]] = {
     "qe": ("fluent.fluency.qe", "fluency of every sentence, and its correlation with retrieval (Table 5, Figure 2)"),
     "gender": ("fluent.fluency.gender", "verb forms that agree with the subject's gender, and retrieval (Table 6)"),
@@ -50,18 +52,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class QECheck:
-    """Fluency and gender against retrieval, from one folder of dumps that is read once.
+    """Fluency and gender against retrieval, from one folder of dumps that is read once (or the ``dumps`` of a ``Statistics``).
 
     Options are those of the command line with underscores (``back_end``, ``scores``, ``langs``, ``style``, ``gender``, …);
     every method takes them as well, for that call alone. Bad input is a ``UserError``.
     """
 
     def __init__(
-        self, stats_folder: Path | str = "stats", *, tables: Path | str = "tables", graphs: Path | str = "graphs", **options: Any
+        self,
+        stats_folder: Path | str | DumpFolder = "stats",
+        *,
+        tables: Path | str = "tables",
+        graphs: Path | str = "graphs",
+        **options: Any,
     ) -> None:
         from fluent.reporting.loading import open_dumps
 
-        self.dumps = open_dumps(Path(stats_folder))
+        self.dumps = open_dumps(Path(stats_folder) if isinstance(stats_folder, str) else stats_folder)
         self._options = {"stats": self.dumps, "tables": Path(tables), "graphs": Path(graphs)} | options
 
     def quality(self, **options: Any) -> list[Path]:

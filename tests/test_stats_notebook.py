@@ -16,7 +16,7 @@ def execute(root: Path, work: Path, monkeypatch: pytest.MonkeyPatch, data: str) 
     """Run a copy of the notebook in a copy of the little it needs; returns all text that it printed."""
     monkeypatch.setenv("FLUENT_DATA", data)
     monkeypatch.setenv("PYTHONPATH", str(root))
-    for name in ("tables/paper", "graphs/paper"):
+    for name in ("tables/paper", "graphs/paper", "tests/data"):
         shutil.copytree(root / name, work / name)
     if (root / "stats" / "starter").is_dir():
         (work / "stats").mkdir()
@@ -40,6 +40,8 @@ def test_notebook_on_published_dumps(root: Path, published: Path, tmp_path: Path
     text = execute(root, tmp_path, monkeypatch, str(published.resolve()))
     general = (published / "fluent_mlama/tables/general_table.tex").read_text(encoding="utf-8")
     assert general in text
+    assert "0.608*" in text  # r of Table 5, from the gains that were read off Figure 2
+    assert "Facts about women (P19 P20, pooled)" in text
     assert "**Equal prompts, unequal ranks** in 22 of 73 dumps" in text
     assert "Not from these dumps" not in text.partition("No dumps in stats/starter")[0].partition("Dumps of")[0]
 
