@@ -1,0 +1,128 @@
+"""Answers on disk: ``answers/<label>.jsonl``, a line a question as it is finished, and ``<label>.run.json``, what made them.
+
+A line holds ``text`` (written by the model) or ``scores`` (a number for each option, the larger the more popular).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fluent.console import UserError, note
+from fluent.records.atomic import write_text
+from probes.cpopqa.items import FILE, Item
+from probes.cpopqa.parsing import Answer, parse
+
+FOLDER = "answers"
+
+
+@dataclass(frozen=True)
+class Store:
+    """The answers of one model and method to one set of questions; unfinished runs go on where they stopped."""
+
+    folder: Path
+    label: str
+
+    @property
+    def lines(self) -> Path:
+        """The answers."""
+        return self.folder / FOLDER / f"{_file_name(self.label)}.jsonl"
+
+    @property
+    def run(self) -> Path:
+        """What made them."""
+        return self.folder / FOLDER / f"{_file_name(self.label)}.run.json"
+
+    def begin(self, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """Finished answers by id, if they were made with these settings for these questions; other ones are refused."""
+        wanted = {"label": self.label, **settings, "questions_sha256": digest(self.folder)}
+        if self.lines.exists():
+            old = _read_json(self.run)
+            differing = [name for name in wanted if old.get(name) != wanted[name]]
+            if differing:
+                raise UserError(
+                    f"{self.lines} was made with another {differing[0]} ({old.get(differing[0])!r}, now {wanted[differing[0]]!r}): "
+                    "move it away, or give another --label"
+                )
+            self._mend()
+            return {record["id"]: record for record in _records(self.lines)}
+        write_text(self.run, json.dumps(wanted, ensure_ascii=False, indent=2) + "\n")
+        return {}
+
+    def add(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Append finished answers."""
+        with self.lines.open("a", encoding="utf-8", newline="\n") as handle:
+            handle.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+    def note(self, facts: Mapping[str, Any]) -> None:
+        """Add what is known only after the work (speed, versions) to the run file."""
+        write_text(self.run, json.dumps(_read_json(self.run) | dict(facts), ensure_ascii=False, indent=2) + "\n")
+
+    def _mend(self) -> None:
+        """A killed run may leave half a line at the end: cut it off, its question is asked again."""
+        data = self.lines.read_bytes()
+        if data and not data.endswith(b"\n"):
+            write_text(self.lines, data[: data.rfind(b"\n") + 1].decode("utf-8"))
+
+
+def digest(folder: Path) -> str:
+    """SHA-256 of the questions."""
+    return hashlib.sha256((folder / FILE).read_bytes()).hexdigest()
+
+
+def read_answers(folder: Path, items: Sequence[Item]) -> dict[str, dict[str, Answer]]:
+    """label -> item id -> order, of every file in ``answers/``; answers to other questions are a UserError."""
+    by_id = {item.id: item for item in items}
+    found: dict[str, dict[str, Answer]] = {}
+    for path in sorted((folder / FOLDER).glob("*.jsonl")):
+        run = _read_json(path.with_suffix(".run.json"))
+        if run.get("questions_sha256") != digest(folder):
+            raise UserError(f"{path.name}: its answers are to other questions than {FILE}; move it away, or ask again")
+        answers = {}
+        for row, record in enumerate(_records(path), start=1):
+            item = by_id.get(record["id"])
+            if item is None:
+                raise UserError(f"{path.name}: line {row}: no question {record['id']!r}")
+            answers[item.id] = _order(record, item, path.name)
+        label = str(run["label"])
+        if len(answers) < len(items):
+            note(f"{label}: {len(answers)} of {len(items)} questions are answered; only those are counted")
+        if answers:
+            found[label] = answers
+    return found
+
+
+def _order(record: Mapping[str, Any], item: Item, where: str) -> Answer:
+    if "text" in record:
+        return parse(str(record["text"]), item.options)
+    scores = record.get("scores")
+    if not isinstance(scores, dict) or set(scores) != set(item.options):
+        raise UserError(f"{where}: {item.id} has neither text nor a score for each option")
+    return Answer(tuple(sorted(item.options, key=lambda name: -float(scores[name]))), "full")
+
+
+def _records(path: Path) -> list[dict[str, Any]]:
+    records = []
+    for row, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            record = json.loads(line)
+            records.append({**record, "id": str(record["id"])})
+        except (json.JSONDecodeError, KeyError, TypeError):
+            raise UserError(f"{path.name}: line {row} is no answer; remove that line and run the same command again") from None
+    return records
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (FileNotFoundError, ValueError, TypeError):
+        raise UserError(f"{path.name} is missing or damaged: it says what made the answers; move the answers away and ask again") from None
+
+
+def _file_name(label: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", label).strip("-.") or "model"

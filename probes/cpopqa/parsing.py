@@ -1,0 +1,90 @@
+"""What a model wrote, as an order of the options: numbered items, else pieces between commas, line ends or ">".
+
+An option counts where it is first named. Whatever names no option is passed over; an answer that names none is no answer.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rapidfuzz import fuzz
+
+Status = Literal["full", "partial", "none"]
+FUZZY = 90.0
+"""The least rapidfuzz ratio at which a misspelt name still is an option's, if it is so near to one option only."""
+
+_NEXT_QUESTION = re.compile(r"(?:^|\s)Q:")
+_NUMBER = re.compile(r"(?:^|(?<=\s))\(?\d{1,2}[.):]\s*(?=\D)")
+_SEPARATORS = re.compile(r"\s*(?:[,;\n>→]|(?<=\w)\s+-\s+(?=\w))\s*")
+_REMARK = re.compile(r"\s+[-–—]\s+|\s*[:(\n]")
+_NO_LETTER = re.compile(r"[^\w]+|_+")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The options that were named, in order, and whether that is all of them."""
+
+    order: tuple[str, ...]
+    status: Status
+
+
+def parse(text: str, options: Sequence[str]) -> Answer:
+    """The order in a written answer; text behind the next "Q:" belongs to another question."""
+    text = _NEXT_QUESTION.split(text, maxsplit=1)[0]
+    order = _unique(_numbered(text, options)) or _unique(_pieces(text, options))
+    status: Status = "full" if len(order) == len(options) else "partial" if order else "none"
+    return Answer(tuple(order), status)
+
+
+def plain(text: str) -> str:
+    """Folded case, no accents, no punctuation: how names are compared."""
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    bare = "".join(char for char in decomposed if not unicodedata.combining(char))
+    return " ".join(_NO_LETTER.sub(" ", bare.replace("'", "").replace("’", "")).split())
+
+
+def match(text: str, options: Sequence[str]) -> str | None:
+    """The option that this text names: exactly, else nearly and no other option as well."""
+    found = plain(text)
+    if not found:
+        return None
+    for option in options:
+        if plain(option) == found:
+            return option
+    near = [option for option in options if fuzz.ratio(plain(option), found) >= FUZZY]
+    return near[0] if len(near) == 1 else None
+
+
+def _numbered(text: str, options: Sequence[str]) -> Iterator[str]:
+    """Options of a numbered list; an item may go on with a remark ("1. Holi: the festival of colours")."""
+    for part in _NUMBER.split(text)[1:]:
+        found = match(part, options)
+        if found is None:
+            for remark in _REMARK.finditer(part):
+                found = match(part[: remark.start()], options)
+                if found is not None:
+                    break
+        if found is not None:
+            yield found
+
+
+def _pieces(text: str, options: Sequence[str]) -> Iterator[str]:
+    """Options between separators; a name that holds a comma itself spans several pieces."""
+    pieces = [re.sub(r"^(?:and|then)\s+", "", piece.strip()) for piece in _SEPARATORS.split(text)]
+    place = 0
+    while place < len(pieces):
+        for length in range(min(4, len(pieces) - place), 0, -1):
+            found = match(", ".join(pieces[place : place + length]), options)
+            if found is not None:
+                yield found
+                place += length - 1
+                break
+        place += 1
+
+
+def _unique(names: Iterator[str]) -> list[str]:
+    return list(dict.fromkeys(names))

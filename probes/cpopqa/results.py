@@ -1,0 +1,116 @@
+"""Marks of every model and baseline in one table, and what is averaged from it.
+
+A row is one model's answer to one question. Intervals and tests are those of the facts (``fluent.reporting``): questions of
+one group (country) are not independent, so groups are resampled, and their signs change, as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from fluent.reporting.clusters import Design, find_design
+from fluent.reporting.intervals import bootstrap
+from fluent.reporting.paired import holm, mcnemar, permutation_test
+from probes.cpopqa.baselines import NAMES
+from probes.cpopqa.concepts import Concept
+from probes.cpopqa.items import Item, chance
+from probes.cpopqa.measures import mark
+from probes.cpopqa.parsing import Answer
+
+METRICS = {"first": "P@1", "exact": "Acc", "diff": "Diff"}
+AVERAGE = "micro"
+
+
+def mark_all(items: Sequence[Item], orders: Mapping[str, Mapping[str, Answer]], concepts: Sequence[Concept]) -> pd.DataFrame:
+    """(answers) model, target, n, round, group, region, id, status, first, exact, diff, places, pairs, order."""
+    regions = {one.group: one.region for one in concepts}
+    rows = []
+    for model, answers in orders.items():
+        for item in items:
+            if item.id in answers:
+                marks = mark(answers[item.id], item.gold)
+                known = (model, item.target, item.n, item.round, item.group, regions.get(item.group, ""), item.id, marks.status)
+                rows.append((*known, marks.first, marks.exact, marks.diff, marks.places, marks.pairs, answers[item.id].order))
+    columns = ["model", "target", "n", "round", "group", "region", "id", "status", *METRICS, "places", "pairs", "order"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def design_of(rows: pd.DataFrame) -> Design:
+    """The clusters of answers to one target's questions: those of a group belong together."""
+    named = {"language": rows["target"], "relation": rows["n"].astype(str), "sub_uri": rows["group"], "obj_uri": rows["id"]}
+    return find_design(pd.DataFrame(named).reset_index(drop=True))
+
+
+def measures(results: pd.DataFrame, seed: int = 0, resamples: int = 2000) -> pd.DataFrame:
+    """A row a target, n and model: each metric's mean, sample standard deviation over rounds and 95 % interval; answer rates.
+
+    "Diff (full)" is over complete answers only. The standard deviation is NaN where there is one round.
+    """
+    rows = []
+    for (target, n, model), part in results.groupby(["target", "n", "model"], sort=False):
+        record: dict[str, object] = {"target": target, "n": n, "model": model, "questions": len(part)}
+        spread = part.groupby("round")[list(METRICS)].mean().std(ddof=1)
+        interval = bootstrap(design_of(part), part[list(METRICS)].to_numpy(dtype=float), seed=seed, resamples=resamples)[AVERAGE]
+        for place, (column, name) in enumerate(METRICS.items()):
+            record[name] = float(part[column].mean())
+            record[f"{name} sd"] = float(spread[column])
+            record[f"{name} low"], record[f"{name} high"] = float(interval.low[place]), float(interval.high[place])
+        complete = part[part["status"] == "full"]
+        record["Diff (full)"] = float(complete["diff"].mean()) if len(complete) else float("nan")
+        record |= {status: float((part["status"] == status).mean()) for status in ("full", "partial", "none")}
+        rows.append(record)
+    return pd.DataFrame(rows)
+
+
+def comparisons(results: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+    """Every model against every other and against the baselines, on the questions that both answered.
+
+    Differences are second minus first. p: permutation test, groups as a whole; Acc also by McNemar's exact test.
+    Each kind of p-value is adjusted by Holm over the whole table.
+    """
+    models = list(dict.fromkeys(results["model"]))
+    own = [name for name in models if name not in NAMES]
+    chosen = [*((base, name) for name in own for base in models if base in NAMES), *combinations(own, 2)]
+    rows = []
+    for (target, n), part in results.groupby(["target", "n"], sort=False):
+        tables = {model: rows.set_index("id") for model, rows in part.groupby("model", sort=False)}
+        for first, second in chosen:
+            both = [name for name in tables.get(second, part[:0]).index if first in tables and name in tables[first].index]
+            if not both:
+                continue
+            one, other = tables[first].loc[both], tables[second].loc[both]
+            design = design_of(other.reset_index())
+            differences = (other[list(METRICS)] - one[list(METRICS)]).to_numpy(dtype=float)
+            p_values = permutation_test(design, differences, seed=seed)[AVERAGE]
+            exact = mcnemar(design, one["exact"].to_numpy(dtype=float), other["exact"].to_numpy(dtype=float))
+            record: dict[str, object] = {"target": target, "n": n, "first": first, "second": second, "questions": len(both)}
+            for place, name in enumerate(METRICS.values()):
+                record |= {f"Δ {name}": float(differences[:, place].mean()), f"p {name}": float(p_values[place])}
+            rows.append(record | {"Acc gained": exact.gained, "Acc lost": exact.lost, "p McNemar": exact.p_value})
+    table = pd.DataFrame(rows)
+    for name in [column for column in table.columns if column.startswith("p ")]:
+        table[name] = holm(table[name].to_numpy(dtype=float))
+    return table
+
+
+def paper_table(measured: pd.DataFrame, target: str) -> pd.DataFrame:
+    """Tables 2 and 5: P@1 and Acc in per cent, Diff; ± is the sample standard deviation over rounds. Chance stands first.
+
+    For n = 2 the paper prints Acc alone, as P@1 is the same and Diff is 1 − Acc where every question is answered.
+    """
+    rows: list[tuple[object, ...]] = []
+    for n, part in measured[measured["target"] == target].groupby("n", sort=False):
+        first, exact, difference = chance(int(str(n)))
+        rows.append((n, "(chance)", f"{100 * first:.1f}", f"{100 * exact:.1f}", f"{difference:.3f}"))
+        for _, one in part.iterrows():
+            cells = [_with_spread(100 * one[name], 100 * one[f"{name} sd"], 1) for name in ("P@1", "Acc")]
+            rows.append((n, one["model"], *cells, _with_spread(one["Diff"], one["Diff sd"], 3)))
+    return pd.DataFrame(rows, columns=["n", "model", "P@1", "Acc", "Diff"])
+
+
+def _with_spread(value: float, spread: float, digits: int) -> str:
+    return f"{value:.{digits}f}" + ("" if np.isnan(spread) else f" ± {spread:.{digits}f}")
