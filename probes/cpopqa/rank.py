@@ -1,0 +1,103 @@
+"""``rank``: the same questions by log-probability. Behind "A: 1." each option is scored, the likeliest counts as the first.
+
+An option's score is the mean of its tokens' log-probabilities (natural logs), so that long names are not punished. This is
+another method than writing an answer: it always gives a whole order, and has its own label.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from fluent.console import UserError, note, progress_bar
+from fluent.scoring.contract import Candidate, Request, RequestScore, Scorer
+from probes.cpopqa.answers import Store
+from probes.cpopqa.items import Item, read_items
+
+METHOD = "log-probability"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``rank``."""
+    add_common(parser)
+    parser.add_argument("--examples", action="store_true", help="put the worked examples before the question, as ask does: slower")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--dtype", default="auto")
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """What ``ask`` and ``rank`` share."""
+    parser.add_argument("--data", type=Path, required=True, help="folder that build wrote")
+    parser.add_argument("--model", required=True, help="hub name, folder, .gguf or smollm2")
+    parser.add_argument("--revision", help="of a hub model")
+    parser.add_argument("--label", help="name in the tables (default: the model and the method)")
+    parser.add_argument("--per-round", type=int, metavar="N", help="the first N questions of each round only")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Score what is not yet scored."""
+    items = chosen(read_items(arguments.data), arguments.per_round)
+    method = METHOD + (", with examples" if arguments.examples else "")
+    store = Store(arguments.data, arguments.label or default_label(arguments.model, method))
+    settings = {"model": arguments.model, "asked_revision": arguments.revision or "", "method": method}
+    done = store.begin(settings | {"device": arguments.device, "dtype": arguments.dtype})
+    left = [item for item in items if item.id not in done]
+    if left:
+        from fluent.scoring.causal import load_scorer
+
+        scorer = load_scorer(arguments.model, device=arguments.device, dtype=arguments.dtype, revision=arguments.revision)
+        started = time.perf_counter()
+        rank(scorer, left, store, arguments.examples)
+        made = scorer.describe("joint")
+        names = ("revision", "dtype", "device", "path", "bos", "versions")
+        store.note({name: getattr(made, name) for name in names} | {"last_run": [len(left), round(time.perf_counter() - started, 1)]})
+    print(f"{len(items)} questions are ranked by {store.label}: {store.lines}")
+    return 0
+
+
+def rank(scorer: Scorer, items: Sequence[Item], store: Store, examples: bool = False) -> None:
+    """Score all options of these questions and keep them pack by pack."""
+    plan = scorer.plan([request_of(item, examples) for item in items], "joint")
+    if plan.unscorable:
+        number, reason = next(iter(plan.unscorable.items()))
+        note(f"{len(plan.unscorable)} questions cannot be scored and stay unanswered, e.g. {items[number].id}: {reason}")
+    with progress_bar(total=len(items), unit="questions", label=store.label) as bar:
+        for pack in range(len(plan.packs)):
+            scores = scorer.score_pack(plan, pack)
+            store.add({"id": items[number].id, "scores": means(items[number], score)} for number, score in sorted(scores.items()))
+            bar.update(len(scores))
+
+
+def request_of(item: Item, examples: bool) -> Request:
+    """The prompt up to the first number of the answer, and each option behind it."""
+    prompt = item.prompt if examples else f"Q: {item.question}\nA:"
+    return Request(f"{prompt} 1.", tuple(Candidate(f" {name}") for name in item.options))
+
+
+def means(item: Item, score: RequestScore) -> dict[str, float]:
+    """Mean log-probability a token of each option."""
+    pairs = zip(item.options, score.candidates, strict=True)
+    return {name: candidate.logprob / len(candidate.token_logprobs) for name, candidate in pairs}
+
+
+def chosen(items: Sequence[Item], per_round: int | None) -> list[Item]:
+    """The first questions of each target, n and round."""
+    if per_round is None:
+        return list(items)
+    if per_round < 1:
+        raise UserError("--per-round must be at least 1")
+    counts: dict[tuple[str, int, int], int] = {}
+    found = []
+    for item in items:
+        place = (item.target, item.n, item.round)
+        counts[place] = counts.get(place, 0) + 1
+        if counts[place] <= per_round:
+            found.append(item)
+    return found
+
+
+def default_label(model: str, method: str) -> str:
+    """The model's name without its folder, and how it was asked."""
+    return f"{Path(model).name if Path(model).exists() else model} ({method})"
