@@ -17,6 +17,7 @@ from probes.zhoblimp.evaluate import chosen_rows
 from probes.zhoblimp.measures import make_result
 from probes.zhoblimp.models import Target, load
 from probes.zhoblimp.scores import Place, requests_of, score_pairs
+from probes.zhoblimp.serve import ModelOnDemand
 from probes.zhoblimp.training.sizes import configuration
 from probes.zhoblimp.training.tokenizer import make_tokenizer
 
@@ -63,6 +64,17 @@ def test_bos_stands_once_in_front_and_eos_where_there_is_no_bos(kind: str, tmp_p
             assert sum(logprobs) == pytest.approx(plainly(scorer, text, first), abs=1e-4)
     alone = score_pairs(scorer, ROWS[1:2], Place(tmp_path / "alone", "main"), "tiny")
     assert sum(alone["good_logprobs"][0]) == pytest.approx(sum(frame["good_logprobs"][1]), abs=1e-5)
+
+
+def test_the_page_scores_with_a_model_that_it_loads_once(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model", "leaves")
+    score = ModelOnDemand(str(folder))
+    first = score(ROWS)
+    loaded = score.scorer
+    again = score(ROWS[:1])
+    assert score.scorer is loaded and first.frame["length"].tolist() == ["equal length", "equal length", "bad is longer"]
+    assert again.good.total[0] == pytest.approx(first.good.total[0], abs=1e-5)
+    assert first.good.total[0] == pytest.approx(plainly(loaded, ROWS[0].good, 1), abs=1e-4)
 
 
 def test_a_sentence_too_long_for_the_model_is_named_and_not_cut(tmp_path: Path) -> None:
