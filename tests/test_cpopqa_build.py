@@ -15,7 +15,7 @@ from probes.cpopqa import calendars
 from probes.cpopqa.__main__ import main
 from probes.cpopqa.card import diversity
 from probes.cpopqa.cleaning import alias_table, clean
-from probes.cpopqa.concepts import Concept, read_concepts
+from probes.cpopqa.concepts import Concept, read_concepts, read_free
 from probes.cpopqa.countries import CONTINENTS, countries, paper_sample
 from probes.cpopqa.items import Settings, draw_items, read_items, untied_sets
 from probes.cpopqa.ngrams import Years, key, read_ngrams
@@ -181,6 +181,19 @@ def test_the_proxy_is_wordfreq_and_no_country() -> None:
     assert PROXY == "EN-proxy"
 
 
+def test_the_worked_example_is_what_wordfreq_says(root: Path) -> None:
+    import wordfreq
+
+    concepts, targets = read_free(root / "probes" / "cpopqa" / "examples" / "instruments.csv", "instruments")
+    assert targets == ["EN-proxy", "ES-proxy"] and len(concepts) == 48 and len({one.group for one in concepts}) == 5
+    for one in concepts:
+        frequencies = wordfreq.word_frequency(one.name, "en"), wordfreq.word_frequency(one.aliases[0], "es")
+        assert (one.popularity["EN-proxy"], one.popularity["ES-proxy"]) == frequencies
+    settings = Settings({"EN-proxy": "English texts", "ES-proxy": "Spanish texts"}, questions=60)
+    items = draw_items(concepts, settings)
+    assert len(items) == 2 * 3 * 5 * 60 and "following keyboard instruments by" in " ".join(item.question for item in items)
+
+
 def test_questions_are_seeded_untied_and_without_doubles() -> None:
     tied = [*CONCEPTS, concept("A7", "A", 1.0)]
     settings = Settings({"US": "the United States"}, (2, 3), rounds=2, questions=15, shots=1)
@@ -245,6 +258,29 @@ def test_people_and_gold_by_hand(tmp_path: Path) -> None:
     # mean ranks 1, 2.5, 2.5 against gold ranks 3, 2, 1: r = −1.5 / √(1.5 · 2) = −.8660; ρ of 1, 2.5, 2.5 is the same
     assert table["Pearson"].tolist() == pytest.approx([-0.8660254] * 2) and table["Spearman"].tolist() == pytest.approx([-0.8660254] * 2)
     assert table["between raters"].tolist() == pytest.approx([0.5] * 2) and table["holidays"].tolist() == [3, 3]
+
+
+def test_build_from_two_exports_gives_six_thousand_questions(
+    collected: tuple[list[calendars.Holiday], list[calendars.Dropped]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Made-up frequencies in two formats; one name has none, two are equal."""
+    names = sorted({one.name for one in collected[0]} - {"Good Friday"})
+    rows = [{"ngram": name, "parent": "", "type": "NGRAM", "timeseries": [place // 2 * 1e-9] * 2} for place, name in enumerate(names)]
+    (tmp_path / "us.json").write_text(json.dumps(rows), encoding="utf-8")
+    lines = ["year\tngram\tfrequency", *(f"{year}\t{name}\t{1 / len(name)}" for name in names for year in (2018, 2019))]
+    (tmp_path / "uk.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    exports = ["--ngrams", f"US={tmp_path / 'us.json'}", "--ngrams", f"UK={tmp_path / 'uk.tsv'}", "--years", "2018-2019"]
+    assert main(["build", *exports, "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr()
+    assert "6000 questions for US, UK" in said.out and "2 countries have fewer than 5 holidays and are left out" in said.err
+    unmatched = (tmp_path / "out" / "unmatched.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    assert f"US: {len(unmatched) // 2} of " in said.err and {line.split("\t")[2] for line in unmatched} == {"Good Friday"}
+    items = read_items(tmp_path / "out")
+    assert Counter((item.target, item.n) for item in items) == {(target, n): 1000 for target in ("US", "UK") for n in (2, 3, 5)}
+    assert "by their popularity in the United Kingdom:" in items[-1].question
+    assert not any("Good Friday" in item.options for item in items)
+    assert (tmp_path / "out" / "dropped.tsv").read_text(encoding="utf-8").count("\n") > 500
+    assert "tied in their group" in (tmp_path / "out" / "card.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,9 @@ def run(arguments: argparse.Namespace) -> int:
         found, dropped = calendars.collect(all_categories=arguments.categories == "all")
         found = calendars.merge(found, [one for path in arguments.holidays for one in calendars.read_extra(path)])
         chosen = choose(found, arguments.countries)
+        few = len({one.iso2 for one in countries.countries().values() if one.un_member} - usable(found))
+        if few:
+            note(f"{few} countries have fewer than {FEWEST_HOLIDAYS} holidays and are left out")
         tables = popularity(arguments, found, years)
         concepts = from_holidays(found, chosen, tables, arguments.noun or "holidays")
         targets, sources = list(tables), {target: table.source for target, table in tables.items()}
@@ -99,9 +102,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def choose(found: Sequence[calendars.Holiday], which: str) -> dict[str, str]:
     """The countries of the benchmark: code -> ``high`` or ``low``; UN members with at least five holidays."""
+    return countries.paper_sample(usable(found)) if which == "paper" else countries.all_members(usable(found))
+
+
+def usable(found: Sequence[calendars.Holiday]) -> set[str]:
+    """Countries with holidays enough for a question of five."""
     counts = Counter(one.country for one in found)
-    usable = {code for code, count in counts.items() if count >= FEWEST_HOLIDAYS}
-    return countries.paper_sample(usable) if which == "paper" else countries.all_members(usable)
+    return {code for code, count in counts.items() if count >= FEWEST_HOLIDAYS}
 
 
 def popularity(arguments: argparse.Namespace, found: Sequence[calendars.Holiday], years: Years) -> dict[str, Popularity]:

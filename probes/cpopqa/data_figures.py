@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from fluent.reporting.plotting import COLOURS, look, save_stem
 from probes.cpopqa.concepts import Concept
@@ -34,6 +35,7 @@ def per_group(concepts: Sequence[Concept]) -> Figure:
     axes.set_xticks(range(len(counts)), [_name(group) for group, _ in counts], rotation=90, fontsize=6)
     axes.set_xlim(-0.7, len(counts) - 0.3)
     axes.set_ylabel("concepts")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     if any(regions):
         axes.legend(ncols=2)
     return figure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
@@ -84,10 +85,10 @@ def _bars(table: pd.DataFrame, column: str, value: str) -> Figure:
         rows = table[table["model"] == model]
         places = [names.index(name) + (place - (len(models) - 1) / 2) * width for name in rows[column]]
         axes.bar(places, rows[value], width, color=colour, label=model, edgecolor="white")
-    axes.set_xticks(range(len(names)), names)
+    axes.set_xticks(range(len(names)), [textwrap.fill(name, 14) for name in names])
     axes.axhline(0.5, color=MUTED, linestyle="--", linewidth=1)
     axes.set_ylabel(f"{value} (dashed: chance)")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3)
     return figure
 
 
