@@ -2,10 +2,12 @@
 #
 #   TORCH_INDEX=URL   where torch's wheel comes from; empty = pip's own configuration
 #   PYTHON=python3.11 the interpreter that makes .venv
+#   WORKERS=2         processes that share the test files, one thread each
 
 PYTHON ?= python3.11
 TORCH_INDEX ?=
 VENV ?= .venv
+WORKERS ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 
@@ -38,7 +40,7 @@ demo: install  ## rank the starter benchmark's first facts with the embedded mod
 test: $(VENV)/.installed-dev  ## the whole test suite (at most 15 minutes on 2 cores)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 test-all: $(VENV)/.installed-dev  ## the long tests as well
 	$(BIN)/python -m pytest -m "slow or not slow"
