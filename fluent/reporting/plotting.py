@@ -95,15 +95,15 @@ def legend_above(figure: Figure, axis: Axes, columns: int = 4) -> None:
     figure.legend(handles, labels, loc="upper center", ncols=min(columns, max(1, len(labels))), bbox_to_anchor=(0.5, 1.0))
 
 
-def save(figure: Figure, folder: Path, name: str, remark: str) -> list[Path]:
+def save(figure: Figure, folder: Path, name: str, remark: str, creator: str = "stats.py") -> list[Path]:
     """Write ``{name}.pdf`` (vector) and ``{name}.png``; the remark (caption, signature) goes into their metadata, no date does."""
     top = 1 - LEGEND_INCHES / figure.get_figheight() if figure.legends else 1
     left = LABEL_INCHES / figure.get_figwidth() if figure.get_supylabel() else 0
     figure.tight_layout(rect=(left, 0, 1, top))
     written = []
     for kind, metadata in (
-        ("pdf", {"CreationDate": None, "ModDate": None, "Creator": "stats.py", "Producer": "matplotlib", "Subject": remark}),
-        ("png", {"Software": "stats.py", "Description": remark}),
+        ("pdf", {"CreationDate": None, "ModDate": None, "Creator": creator, "Producer": "matplotlib", "Subject": remark}),
+        ("png", {"Software": creator, "Description": remark}),
     ):
         path = folder / f"{name}.{kind}"
         with replacing(path) as partial:

@@ -15,14 +15,19 @@ from fluent.records.table import format_table
 _FORMATS = {".md": "github", ".tex": "latex_booktabs"}
 
 
-def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
-    """Each table three times: full precision as TSV, four decimals as Markdown and LaTeX. A missing number is an empty cell or –."""
+def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], remark: str = "") -> None:
+    """Each table three times: full precision as TSV, four decimals as Markdown and LaTeX. A missing number is an empty cell or –.
+
+    remark: a signature, as a comment above the last two.
+    """
     for name, table in tables.items():
         text = pd.DataFrame({column: [_full(value) for value in table[column]] for column in table.columns}, dtype="str")
         write_text(folder / f"{name}.tsv", format_table(text))
         shown = [[_short(value) for value in row] for row in table.itertuples(index=False)]
         for ending, style in _FORMATS.items():
-            write_text(folder / f"{name}{ending}", tabulate(shown, list(table.columns), tablefmt=style, disable_numparse=True) + "\n")
+            body = tabulate(shown, list(table.columns), tablefmt=style, disable_numparse=True) + "\n"
+            comment = f"% {remark}\n" if ending == ".tex" else f"<!-- {remark} -->\n\n"
+            write_text(folder / f"{name}{ending}", (comment if remark else "") + body)
 
 
 def _full(value: object) -> str:

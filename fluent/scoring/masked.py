@@ -18,6 +18,7 @@ from torch import Tensor
 from fluent.console import UserError, note
 from fluent.scoring.masked_contract import Ids, PieceScore, TypedQuery, TypedResult
 from fluent.scoring.models import LoadedModel, load_model
+from fluent.scoring.packed_linear import can_pack, pack
 
 TOKEN_BUDGET = 2048
 LOGITS_BYTES = 1 << 28
@@ -34,9 +35,13 @@ class _Copy:
 
 
 class MaskedScorer:
-    """Scores with a masked model. token_budget: padded tokens a forward may have; memory is bounded by it."""
+    """Scores with a masked model. token_budget: padded tokens a forward may have; memory is bounded by it.
 
-    def __init__(self, loaded: LoadedModel, *, token_budget: int = TOKEN_BUDGET) -> None:
+    packed: put the weights in oneDNN's order where that is possible and, tried on one layer, right; a model that is still to
+    be trained must not be packed.
+    """
+
+    def __init__(self, loaded: LoadedModel, *, token_budget: int = TOKEN_BUDGET, packed: bool = False) -> None:
         self.loaded = loaded
         self.token_budget = token_budget
         tokenizer = loaded.tokenizer
@@ -48,6 +53,8 @@ class MaskedScorer:
         self.before, self.after = list(around[:opening]), list(around[opening:])
         self.max_length: int | None = getattr(loaded.model.config, "max_position_embeddings", None)
         self.rows_first = self._head_takes_rows()
+        if packed and can_pack(loaded.model) is None:
+            pack(loaded.model)
 
     def pieces(self, texts: Sequence[str]) -> list[Ids]:
         """Token ids of each text, without special tokens."""
@@ -63,16 +70,16 @@ class MaskedScorer:
         untyped: list[dict[int, PieceScore]] = [{} for _ in queries]
         copies = []
         for number, query in enumerate(queries):
-            by_length: dict[int, list[Ids]] = {}
+            by_length: dict[int, list[Ids]] = {k: [] for k in query.masks}
             for candidate in dict.fromkeys(ids[text] for text in query.candidates):
                 by_length.setdefault(len(candidate), []).append(candidate)
             for k, same_length in by_length.items():
                 if k == 0:
                     continue
-                left = [*self.before, *ids[query.left]]
-                sequence = [*left, *[self.mask] * k, *ids[query.right], *self.after]
+                usual = (*ids[query.left], *[self.mask] * k, *ids[query.right])
+                sequence, places = query.layouts.get(k, (usual, range(len(ids[query.left]), len(ids[query.left]) + k)))
                 take = self._typed_reader(found[number], untyped[number], same_length)
-                copies.append(_Copy(sequence, list(range(len(left), len(left) + k)), take))
+                copies.append(_Copy([*self.before, *sequence, *self.after], [len(self.before) + place for place in places], take))
         self._run(copies, on_batch)
         return [
             TypedResult(tuple(self._piece_score(ids[text], found[number].get(ids[text], ())) for text in query.candidates), untyped[number])
@@ -105,6 +112,21 @@ class MaskedScorer:
         self._run(copies, None)
         return [self._piece_score(tuple(ids), tuple(logprobs)) for ids, logprobs in zip(scored, values, strict=True)]
 
+    def likeliest(self, texts: Sequence[tuple[str, str]], number: int) -> list[list[str]]:
+        """The ``number`` likeliest tokens for one mask between each pair of texts, likeliest first, as the tokenizer spells them."""
+        best: list[list[str]] = [[] for _ in texts]
+        lefts, rights = (self.pieces([pair[side] for pair in texts]) for side in (0, 1))
+        copies = []
+        for place, (left, right) in enumerate(zip(lefts, rights, strict=True)):
+
+            def take(rows: Tensor, place: int = place) -> None:
+                tokens = rows[0].topk(number).indices.tolist()
+                best[place] = [self.loaded.tokenizer.decode([token]).strip() for token in tokens]
+
+            copies.append(_Copy([*self.before, *left, self.mask, *right, *self.after], [len(self.before) + len(left)], take))
+        self._run(copies, None)
+        return best
+
     def _piece_score(self, ids: Ids, logprobs: tuple[float, ...]) -> PieceScore:
         unknown = self.loaded.tokenizer.unk_token_id
         return PieceScore(ids, logprobs, unknown is not None and unknown in ids)
@@ -113,7 +135,7 @@ class MaskedScorer:
         self, found: dict[Ids, tuple[float, ...]], untyped: dict[int, PieceScore], candidates: list[Ids]
     ) -> Callable[[Tensor], None]:
         def take(rows: Tensor) -> None:
-            wanted = torch.tensor(candidates, device=rows.device)
+            wanted = torch.tensor(candidates, dtype=torch.long, device=rows.device).reshape(len(candidates), len(rows))
             values = rows[torch.arange(len(rows), device=rows.device), wanted].double().cpu()
             found.update(zip(candidates, map(tuple, values.tolist()), strict=True))
             best, tokens = rows.max(dim=-1)
@@ -219,4 +241,4 @@ def load_masked_scorer(
 ) -> MaskedScorer:
     """Load a masked model (see ``models.load_model``) as a scorer."""
     loaded = load_model(model, kind="masked", device=device, dtype=dtype, revision=revision, trust_remote_code=trust_remote_code)
-    return MaskedScorer(loaded, token_budget=token_budget)
+    return MaskedScorer(loaded, token_budget=token_budget, packed=True)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TypedQuery:
-    """A template around its object: the text left and right of it, and the candidates that compete to fill it."""
+    """A template around its object: the text left and right of it, and the candidates that compete to fill it.
+
+    masks: numbers of masks whose untyped answer is wanted besides those that candidates have. layouts: number of masks ->
+    (token ids without the special ones, positions of the masks), for whoever wants the masks elsewhere than between the two texts.
+    """
 
     left: str
     right: str
     candidates: tuple[str, ...]
+    masks: tuple[int, ...] = ()
+    layouts: Mapping[int, tuple[Ids, tuple[int, ...]]] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,16 +133,32 @@ def _check_kind(name: str, config: Any, kind: Kind) -> None:
     """Refuse a sequence-to-sequence model, and a masked one where a causal one is needed, or the reverse."""
     if getattr(config, "is_encoder_decoder", False):
         raise UserError(f"model {name} is a sequence-to-sequence model ({config.model_type}); choose a {kind} one, {INSTEAD}")
-    architectures = set(getattr(config, "architectures", None) or ())
-    causal = set(modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values())
-    masked = set(modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES.values())
-    known_masked = config.model_type in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
-    is_masked = bool(architectures & masked) or (known_masked and not architectures & causal)
-    if kind == "causal" and is_masked and not architectures & (causal - masked):
+    is_masked, is_causal = _kinds(config)
+    if kind == "causal" and is_masked and not is_causal:
         raise UserError(f"model {name} is a masked language model ({config.model_type}); choose a causal one, {INSTEAD}")
     if kind == "masked" and not is_masked:
         instead = "choose one such as google-bert/bert-base-multilingual-cased"
         raise UserError(f"model {name} is not a masked language model ({config.model_type}); {instead}")
+
+
+def _kinds(config: Any) -> tuple[bool, bool]:
+    """Whether this is a masked language model, and whether it names a causal architecture of its own."""
+    architectures = set(getattr(config, "architectures", None) or ())
+    causal = set(modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values())
+    masked = set(modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES.values())
+    known_masked = config.model_type in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    return bool(architectures & masked) or (known_masked and not architectures & causal), bool(architectures & (causal - masked))
+
+
+def is_masked(name: str, revision: str | None = None) -> bool:
+    """Whether ``name`` is a masked language model rather than a causal one; reads its config alone."""
+    source = _locate(name)
+    try:
+        config = AutoConfig.from_pretrained(source.location, **source.arguments(revision, False))
+    except Exception as error:
+        raise loading_error(name, revision, error) from error
+    masked, causal = _kinds(config)
+    return masked and not causal
 
 
 def _load_tokenizer(name: str, source: _Source, arguments: dict[str, Any], revision: str | None) -> Any:

@@ -1,0 +1,182 @@
+"""The three ways to ask: typed and untyped queries to a masked model, and the same question to a causal one.
+
+Typed (TyQ): every candidate in the template with as many masks as it has pieces, mean log-probability, best candidate.
+Untyped (UnTyQ): for each number of masks the likeliest piece at each, and the number with the best mean; right if the
+pieces are the gold object's (Kassner et al. 2021, section 3.2). Causal: the mean log-probability of the object behind the
+text left of it (``causal``), or of object and tail (``causal-sentence``): other numbers under other names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fluent.console import UserError, note
+from fluent.scoring.contract import Candidate, CandidateScore, Request, Scorer
+from fluent.scoring.masked_contract import TypedQuery
+from probes.mlama.ordering import Ordered, order
+from probes.mlama.questions import Question
+
+if TYPE_CHECKING:
+    from fluent.scoring.masked import MaskedScorer
+
+CHUNK = 48
+"""Questions that are scored and put in order at a time: bounds the scores of 1,000 and more candidates in memory."""
+
+Row = dict[str, Any]
+
+
+class MaskedAsker:
+    """Asks a masked model. untyped: UnTyQ instead of TyQ. max_masks: longer candidates do not compete. compat: displaced masks."""
+
+    def __init__(
+        self, scorer: MaskedScorer, candidates: Sequence[str], *, untyped: bool, max_masks: int | None, top: int, compat: bool
+    ) -> None:
+        self.scorer, self.untyped, self.top, self.compat = scorer, untyped, top, compat
+        pieces = dict(zip(candidates, scorer.pieces(candidates), strict=True))
+        self.status = {label: self._status(ids, max_masks) for label, ids in pieces.items()}
+        self.competing = tuple(label for label in candidates if self.status[label] == "ok")
+        if not self.competing:
+            raise UserError(
+                f"model {scorer.loaded.name} has known pieces for none of the {len(candidates)} candidates; is it made for this script?"
+            )
+        self.lengths = {label: len(ids) for label, ids in pieces.items()}
+        self.pieces = pieces
+        self.longest = max(self.lengths[label] for label in self.competing)
+
+    def _status(self, ids: tuple[int, ...], max_masks: int | None) -> str:
+        if not ids:
+            return "no-pieces"
+        if self.scorer.loaded.tokenizer.unk_token_id in ids:
+            return "unknown"
+        return "too-long" if max_masks is not None and len(ids) > max_masks else "ok"
+
+    def ask(self, questions: Sequence[Question], advance: Callable[[int], None]) -> list[Row]:
+        """A row of answers for each question."""
+        rows: list[Row] = []
+        for start in range(0, len(questions), CHUNK):
+            chunk = questions[start : start + CHUNK]
+            results = self.scorer.typed([self._query(question) for question in chunk])
+            for question, result in zip(chunk, results, strict=True):
+                gold = question.triple.obj_label
+                means = {label: score.mean for label, score in zip(self.competing, result.candidates, strict=True)}
+                if self.untyped:
+                    rows.append(self._untyped_row(question, result.untyped, means.get(gold)))
+                else:
+                    rows.append(
+                        answer_row(question, order(list(means), list(means.values())), self.lengths[gold], self.status[gold], self.top)
+                    )
+            advance(len(chunk))
+        return rows
+
+    def _query(self, question: Question) -> TypedQuery:
+        masks = tuple(range(1, self.longest + 1)) if self.untyped else ()
+        layouts = {}
+        if self.compat:
+            from probes.mlama.displacement import displaced_layout
+
+            for k in sorted({*masks, *(self.lengths[label] for label in self.competing)}):
+                tokenizer = self.scorer.loaded.tokenizer
+                layouts[k] = displaced_layout(tokenizer, self._pieces_of, question.left, question.right, k)
+        return TypedQuery(question.left, question.right, self.competing, masks, layouts)
+
+    def _pieces_of(self, word: str) -> tuple[int, ...]:
+        return self.scorer.pieces([word])[0]
+
+    def _untyped_row(self, question: Question, found: Any, gold_score: float | None) -> Row:
+        gold = question.triple.obj_label
+        answers = sorted(found.values(), key=lambda score: (-score.mean, len(score.token_ids)))
+        texts = [self.scorer.loaded.tokenizer.decode(list(answer.token_ids)) for answer in answers]
+        right = answers[0].token_ids == self.pieces[gold]
+        return {
+            **_known(question), "prediction": texts[0], "score": answers[0].mean, "rank": 1 if right else None, "correct": right,
+            **_gold(gold_score, self.lengths[gold], self.status[gold]), "tied": 0,
+            "top": texts[: self.top], "top_scores": [answer.mean for answer in answers[: self.top]],
+        }  # fmt: skip
+
+
+class CausalAsker:
+    """Asks a causal model. whole: object and tail count; else the object alone."""
+
+    def __init__(self, scorer: Scorer, candidates: Sequence[str], *, whole: bool, top: int, packs: Path) -> None:
+        self.scorer, self.candidates, self.whole, self.top, self.packs = scorer, tuple(candidates), whole, top, packs
+        self.longest = 0
+
+    def ask(self, questions: Sequence[Question], advance: Callable[[int], None]) -> list[Row]:
+        """A row of answers for each question; finished packs are kept until the relation is done."""
+        from fluent.ranking.packs import PackStore, fingerprint
+
+        plan = self.scorer.plan([self._request(question) for question in questions], "joint")
+        for number, reason in plan.unscorable.items():
+            raise UserError(f"{_where(questions[number])} cannot be scored: {reason}")
+        store = PackStore(self.packs, fingerprint(plan, self.scorer.describe("joint"), "float32"))
+        finished = store.finished()
+        rows: dict[int, Row] = {}
+        for number, pack in enumerate(plan.packs):
+            scores = finished.get(number)
+            if scores is None:
+                scores = self.scorer.score_pack(plan, number)
+                store.save(number, scores)
+            rows |= {place: self._row(questions[place], scores[place].candidates) for place in pack}
+            advance(len(pack))
+        return [rows[place] for place in range(len(questions))]
+
+    def forget_packs(self) -> None:
+        """Once the results are written."""
+        from fluent.ranking.packs import PackStore
+
+        PackStore(self.packs, "").remove()
+
+    def _request(self, question: Question) -> Request:
+        prompt = question.left.rstrip()
+        separator = question.left[len(prompt) :]
+        tail = question.right if self.whole else ""
+        return Request(prompt, tuple(Candidate(separator + label, tail) for label in self.candidates))
+
+    def _row(self, question: Question, scores: Sequence[CandidateScore]) -> Row:
+        means = [math.fsum(score.token_logprobs) / len(score.token_logprobs) for score in scores]
+        gold = self.candidates.index(question.triple.obj_label)
+        pieces = len(scores[gold].token_ids) - scores[gold].tail_tokens
+        self.longest = max(self.longest, *(len(score.token_ids) - score.tail_tokens for score in scores))
+        return answer_row(question, order(self.candidates, means), pieces, "ok", self.top)
+
+
+def answer_row(question: Question, ordered: Ordered, gold_pieces: int, status: str, top: int) -> Row:
+    """One line of the results from candidates in order."""
+    rank = ordered.rank(question.triple.obj_label)
+    gold_score = ordered.scores[rank - 1] if rank is not None else None
+    return {
+        **_known(question), "prediction": ordered.labels[0], "score": ordered.scores[0], "rank": rank, "correct": rank == 1,
+        **_gold(gold_score, gold_pieces, status), "tied": ordered.tied_with_best,
+        "top": list(ordered.labels[:top]), "top_scores": list(ordered.scores[:top]),
+    }  # fmt: skip
+
+
+def _known(question: Question) -> Row:
+    triple = question.triple
+    return {
+        "lineid": triple.lineid, "sub_uri": triple.sub_uri or "", "obj_uri": triple.obj_uri or "",
+        "sub_label": triple.sub_label, "gold": triple.obj_label,
+    }  # fmt: skip
+
+
+def _gold(score: float | None, pieces: int, status: str) -> Row:
+    probability = None if score is None else math.exp(score)
+    return {"gold_score": score, "gold_probability": probability, "gold_pieces": pieces, "gold_status": status}
+
+
+def _where(question: Question) -> str:
+    triple = question.triple
+    return f"{triple.lang} {triple.relation}: the triple with lineid {triple.lineid}"
+
+
+def with_gold(candidates: Iterable[str], questions: Sequence[Question]) -> tuple[tuple[str, ...], set[str]]:
+    """The candidates with every gold label among them, and those labels that were not."""
+    present = set(candidates)
+    added = {question.triple.obj_label for question in questions} - present
+    if added:
+        where = f"{questions[0].triple.lang} {questions[0].triple.relation}"
+        note(f"{where}: {len(added)} objects are in no candidate list and were added (the first: {min(added)!r})")
+    return tuple(sorted(present | added)), added

@@ -1,0 +1,276 @@
+"""The mLAMA probe's commands on toy data: query, resume, every analysis, report, and input that cannot be used."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from fluent.console import UserError
+from fluent.records.run import read_run
+from probes.mlama import query as query_module
+from probes.mlama.__main__ import main
+from probes.mlama.query import Options, query
+from probes.mlama.report import TITLES
+from probes.mlama.results import read_result, read_results
+from reader import MLama
+from tests.mlama_world import FACTS, TEMPLATES, tiny_masked, write_lines, write_toy
+
+ALL = "en,it,ja"
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    return write_toy(tmp_path / "toy")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The tiny model as a folder."""
+    folder = tmp_path_factory.mktemp("models") / "tiny-bert"
+    loaded = tiny_masked().loaded
+    loaded.model.save_pretrained(folder)
+    loaded.tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+def asked(toy: Path, model: str, out: Path, *more: str, method: str = "tyq") -> int:
+    return main(["query", "--model", model, "--method", method, "--data", str(toy), "--out", str(out), "--dtype", "float32", *more])
+
+
+def tsv(path: Path) -> list[list[str]]:
+    return [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_query_writes_one_table_a_relation_with_its_signature(toy: Path, model: str, tmp_path: Path) -> None:
+    assert asked(toy, model, tmp_path / "out") == 0
+    files = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.parquet"))
+    assert files == sorted(f"tiny-bert/tyq/mlama/{lang}/{relation}.parquet" for lang, relation in FACTS)
+    frame, record = read_result(tmp_path / "out" / files[0])
+    assert len(frame) == len(FACTS["en", "P1412"])
+    assert record.protocol == "mlama-tyq"
+    assert "mlama-tyq" in record.signature and "ties:label" in record.signature
+    assert record.rows_in == record.rows_scored == len(frame)
+
+
+def test_what_is_finished_is_not_asked_again_and_what_changed_is(
+    toy: Path, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads = []
+    monkeypatch.setattr(query_module, "load", lambda options: loads.append(options) or tiny_masked())
+    data = MLama(toy)
+    options = Options(model, "tyq", tmp_path / "out")
+    files = query(data, options)
+    before = {path: path.stat().st_mtime_ns for path in files}
+    assert query(data, options) == files and len(loads) == 1
+    files[0].unlink()
+    query(data, options)
+    assert len(loads) == 2
+    assert {path for path in files if path.stat().st_mtime_ns != before[path]} == {files[0]}
+    query(data, Options(model, "tyq", tmp_path / "out", top=2))
+    assert len(loads) == 3
+
+
+def test_an_interrupted_query_keeps_its_finished_relations(toy: Path, model: str, tmp_path: Path) -> None:
+    scorer = tiny_masked()
+    typed, calls = scorer.typed, []
+
+    def failing(queries: Sequence[object], **options: object) -> object:
+        calls.append(queries)
+        if len(calls) > 2:
+            raise KeyboardInterrupt
+        return typed(queries, **options)  # type: ignore[arg-type]
+
+    scorer.typed = failing  # type: ignore[method-assign,assignment]
+    options = Options(model, "tyq", tmp_path / "out")
+    with pytest.raises(KeyboardInterrupt):
+        query(MLama(toy), options, scorer=scorer)
+    assert len(list((tmp_path / "out").rglob("*.parquet"))) == 2
+    calls.clear()
+    scorer.typed = lambda queries: calls.append(queries) or typed(queries)  # type: ignore[method-assign,assignment]
+    query(MLama(toy), options, scorer=scorer)
+    assert len(calls) == len(FACTS) - 2
+
+
+def test_methods_and_displaced_masks_never_share_a_folder(toy: Path, model: str, tmp_path: Path) -> None:
+    for method, more in (("tyq", ()), ("untyq", ()), ("tyq", ("--compat",))):
+        asked(toy, model, tmp_path / "out", *more, method=method)
+    assert sorted(path.name for path in (tmp_path / "out" / "tiny-bert").iterdir()) == ["tyq", "tyq-compat", "untyq"]
+    with pytest.raises(UserError, match="choose one with --method"):
+        main(["p1", "--model", model, "--results", str(tmp_path / "out")])
+    assert main(["p1", "--model", model, "--method", "tyq", "--compat", "--results", str(tmp_path / "out"), "--tables", str(tmp_path)]) == 0
+
+
+def test_every_analysis_writes_its_tables(toy: Path, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, tables = tmp_path / "out", tmp_path / "tables"
+    asked(toy, model, out)
+    asked(toy, model, out, method="untyq")
+    articles = tmp_path / "articles.csv"
+    articles.write_text("lang,articles\nen,6000000\nit,1800000\nja,1400000\n", encoding="utf-8")
+    common = ["--model", model, "--method", "tyq", "--results", str(out), "--tables", str(tables)]
+    commands = {
+        "p1": ["--articles", str(articles)], "rel-p1": [], "split": ["--untyped"], "bias": [], "pool": ["--seed", "1"],
+        "uhn": ["--data", str(toy)],
+    }  # fmt: skip
+    for name, more in commands.items():
+        assert main([name, *common, *more]) == 0
+    assert main(["coverage", "--data", str(toy), "--tables", str(tables)]) == 0
+    names = {path.stem for path in tables.glob("*.tsv")}
+    assert names == {
+        "p1", "p1_relations", "articles", "relative_p1", "split", "split_untyq", "bias", "bias_languages", "pooling", "pooling_relations",
+        "uhn", "uhn_list", "uhn_pooling", "coverage", "samples",
+    }  # fmt: skip
+    for name in names:
+        assert {ending for ending in (".tsv", ".md", ".tex") if (tables / f"{name}{ending}").is_file()} == {".tsv", ".md", ".tex"}
+    figures = {"figure1_coverage", "figure2_pieces", "figure3_relative", "figure6_wikipedia"}
+    assert {path.stem for path in tables.glob("*.pdf")} == figures == {path.stem for path in tables.glob("*.png")}
+    for figure in figures:
+        assert Image.open(tables / f"{figure}.png").convert("L").entropy() > 0.1  # something is drawn
+    dropped = [row[:2] for row in tsv(tables / "uhn_list.tsv")[1:]]
+    assert dropped == [["P37", "1"], ["P1412", "7"]]  # Bel in Belmia, Ardish in Jean Ardish
+    coverage = {row[0]: row for row in tsv(tables / "coverage.tsv")}
+    assert coverage["en"][4] == "9" and coverage["it"][6] == "1"
+
+
+def test_report_asks_and_writes_everything_in_one_go(toy: Path, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [
+        "report",
+        "--model",
+        model,
+        "--data",
+        str(toy),
+        "--langs",
+        ALL,
+        "--out",
+        str(tmp_path / "out"),
+        "--tables",
+        str(tmp_path / "t"),
+    ]
+    assert main([*words, "--dtype", "float32"]) == 0
+    assert {path.stem for path in (tmp_path / "t").glob("*.tsv")} == set(TITLES) - {"articles"}
+    page = (tmp_path / "t" / "report.md").read_text(encoding="utf-8")
+    assert all(f"## {TITLES[name]}" in page for name in TITLES if name != "articles")
+    assert page.count("![figure") == 3
+    assert "mlama-tyq" in page
+
+
+def test_template_sets_are_asked_and_compared(toy: Path, model: str, tmp_path: Path) -> None:
+    asked(toy, model, tmp_path / "out", "--langs", "en", "--relations", "P36,P37")
+    other = tmp_path / "corrected"
+    write_lines(other / "en" / "templates.jsonl", [
+        {"relation": "P36", "template": "[X] has the capital [Y] ."}, {"relation": "P37", "template": TEMPLATES["en"]["P37"]},
+    ])  # fmt: skip
+    asked(toy, model, tmp_path / "out", "--langs", "en", "--relations", "P36,P37", "--templates", str(other))
+    words = ["templates", "--model", model, "--with", "corrected", "--results", str(tmp_path / "out"), "--tables", str(tmp_path / "t")]
+    assert main([*words, "--method", "tyq"]) == 0
+    assert [row[:4] for row in tsv(tmp_path / "t" / "templates.tsv")[1:]] == [["en", "mlama", "2", "0"], ["en", "corrected", "2", "1"]]
+    with pytest.raises(UserError, match="no templates for it"):
+        asked(toy, model, tmp_path / "out", "--langs", "it", "--templates", str(other))
+
+
+def test_published_candidates_are_used_and_objects_that_they_lack_added(
+    toy: Path, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    (lists / "en.json").write_text(json.dumps({"P36": {"subjects": [], "objects": ["Bel", "Jean", "Ostby"]}}), encoding="utf-8")
+    more = tmp_path / "more"
+    more.mkdir()
+    (more / "en.json").write_text(json.dumps({"place_of_birth": {"objects": ["x"]}, "P37": {"objects": []}}), encoding="utf-8")
+    asked(toy, model, tmp_path / "out", "--langs", "en", "--relations", "P36,P37", "--candidates", str(lists), "--candidates", str(more))
+    told = capsys.readouterr().err
+    assert "en P37: no candidates, left out" in told
+    assert "2 objects are in no candidate list and were added (the first: 'Lumen')" in told
+    path = tmp_path / "out" / "tiny-bert" / "tyq" / "mlama" / "en" / "P36.parquet"
+    frame, record = read_result(path)
+    assert record.pool_size == 5
+    assert frame["gold_status"].tolist() == ["ok", "added", "added", "ok"]
+
+
+def test_a_relation_that_one_language_lacks_is_left_out_there_with_a_note(
+    toy: Path, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked(toy, model, tmp_path / "out", "--langs", "en,ja", "--relations", "P37")
+    assert "ja: no relation P37, left out" in capsys.readouterr().err
+    assert [path.parent.name for path in (tmp_path / "out").rglob("*.parquet")] == ["en"]
+
+
+def test_a_relation_without_facts_divides_nothing(tmp_path: Path, model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    toy = write_toy(tmp_path / "toy", {**FACTS, ("ja", "P37"): {}})
+    asked(toy, model, tmp_path / "out", "--langs", "ja")
+    assert "ja P37: no facts, left out" in capsys.readouterr().err
+
+
+def test_causal_leaves_out_templates_that_go_on_behind_the_object(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from tests.stand_in import StandInScorer
+
+    options = Options("stand-in", "causal", tmp_path / "out")
+    files = query(MLama(toy), options, ["en", "ja"], ["P36"], StandInScorer())
+    assert [path.parent.name for path in files] == ["en"]
+    assert "ja P36: the template goes on behind the object, left out" in capsys.readouterr().err
+    whole = query(MLama(toy), Options("stand-in", "causal-sentence", tmp_path / "out"), ["en", "ja"], ["P36"], StandInScorer())
+    assert [path.parent.name for path in whole] == ["en", "ja"]
+    assert not list((tmp_path / "out").rglob("*.packs"))
+
+
+@pytest.mark.parametrize("template", ["[X] is it .", "[X] is [Y] and [Y] .", "[X] and [X] are [Y] ."])
+def test_templates_need_one_of_each_slot_before_any_model_is_loaded(tmp_path: Path, template: str) -> None:
+    toy = write_toy(tmp_path / "toy", {("en", "P36"): FACTS["en", "P36"]}, {"en": {"P36": template}})
+    with pytest.raises(UserError, match=r"the template of P36 needs one \[X\] and one \[Y\]"):
+        asked(toy, "no/such-model", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--langs", "xx"], "unknown language 'xx'"),
+        (["--langs", "de"], "no language de"),
+        (["--langs", ""], "--langs names none"),
+        (["--top", "0"], "--top 0: at least 1"),
+        (["--relations", "P9999"], "has a relation of P9999"),
+    ],
+)
+def test_choices_that_no_run_could_use(toy: Path, model: str, tmp_path: Path, words: list[str], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        asked(toy, model, tmp_path / "out", *words)
+
+
+def test_candidate_lists_of_another_kind_are_refused(toy: Path, model: str, tmp_path: Path) -> None:
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    for content, said in (
+        ("{", "is no JSON"),
+        ('{"P36": ["a"]}', "is no candidate list"),
+        ('{"P37": {"objects": ["a"]}}', "no relation P36"),
+    ):
+        (lists / "en.json").write_text(content, encoding="utf-8")
+        with pytest.raises(UserError, match=said):
+            asked(toy, model, tmp_path / "out", "--langs", "en", "--candidates", str(lists))
+    with pytest.raises(UserError, match="no candidate list it.json"):
+        asked(toy, model, tmp_path / "out", "--langs", "it", "--candidates", str(lists))
+
+
+@pytest.mark.model
+def test_a_causal_model_has_no_masks_to_fill(toy: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="not a masked language model"):
+        asked(toy, "smollm2", tmp_path / "out", "--langs", "en")
+
+
+def test_compat_needs_masks(toy: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="--compat is about masks"):
+        asked(toy, "smollm2", tmp_path / "out", "--compat", method="causal")
+
+
+def test_results_that_were_changed_by_hand_are_not_believed(toy: Path, model: str, tmp_path: Path) -> None:
+    asked(toy, model, tmp_path / "out", "--langs", "en")
+    path = next((tmp_path / "out").rglob("P36.parquet"))
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(UserError, match="is not the table that its run.json tells of"):
+        main(["p1", "--model", model, "--results", str(tmp_path / "out"), "--tables", str(tmp_path / "t")])
+    with pytest.raises(UserError, match="no results for language it"):
+        read_results(Options(model, "tyq", tmp_path / "out").place, ["it"])
+    assert read_run(path.with_suffix(".run.json")).lang == "en"
