@@ -145,6 +145,15 @@ def test_endpoint_answers_are_kept_refusals_and_faults_told_apart(
     assert "sk-never" not in "".join(path.read_text(encoding="utf-8") for path in (built / "answers").iterdir())
 
 
+def test_a_service_that_fails_on_everything_is_left(built: Path, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    monkeypatch.setattr(ask, "FAILURES_IN_A_ROW", 3)
+    service = Service(httpserver, "/v1/chat/completions", lambda request, number: openai_error(400, "odd_prompt"))
+    with pytest.raises(UserError, match=r"3 questions failed in a row \(HTTP 400 odd_prompt\)"):
+        main(["ask", "--data", str(built), "--model", "m", "--base-url", httpserver.url_for("/v1"), "--workers", "1"])
+    assert len(service.requests) <= 4
+
+
 def test_endpoint_without_the_model_ends_in_one_line(built: Path, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
     Service(httpserver, "/v1/chat/completions", lambda request, number: openai_error(404, "model_not_found"))

@@ -20,7 +20,7 @@ from probes.cpopqa.figures import by_kind, by_place, by_region
 from probes.cpopqa.items import Item, Settings, chance, draw_items, read_items
 from probes.cpopqa.measures import diff, mark, ranks_of
 from probes.cpopqa.parsing import Answer, parse
-from probes.cpopqa.results import comparisons, mark_all, measures, paper_table
+from probes.cpopqa.results import comparisons, design_of, mark_all, measures, paper_table
 from probes.cpopqa.target_table import target_agreement, worked_examples
 
 
@@ -128,6 +128,14 @@ def test_models_are_compared_in_pairs_on_common_questions() -> None:
     assert table["Acc gained"].tolist() == [8, 0, 0] and table["Acc lost"].tolist() == [0, 10, 16]
     exact = [2 / 2**8, 2 / 2**10, 2 / 2**16]
     assert table["p McNemar"].tolist() == pytest.approx([exact[0], 2 * exact[1], 3 * exact[2]])  # Holm over three tests
+
+
+def test_without_groups_every_question_stands_alone() -> None:
+    rounds = [[1.0] * 6 + [0.0] * 4] * 2
+    grouped, alone = results_of(rounds), results_of(rounds).assign(group="")
+    assert design_of(alone).cluster.tolist() == list(range(20))
+    assert measures(alone, resamples=200)["Acc low"].item() < 0.6
+    assert measures(grouped.assign(group="one"), resamples=200)["Acc low"].isna().all()  # one country says nothing of the spread
 
 
 def concepts_of(values: dict[str, tuple[float, float]], group: str = "A") -> list[Concept]:

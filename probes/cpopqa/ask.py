@@ -18,6 +18,7 @@ METHOD = "written"
 TOKENS_A_NAME = 16
 STOPS = ("\nQ:", "\n\n")
 KEPT_AT_A_TIME = 20
+FAILURES_IN_A_ROW = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +75,8 @@ def ask_endpoint(arguments: argparse.Namespace, items: Sequence[Item], store: St
     client = ChatClient(arguments.model, base_url=arguments.base_url, seed=0, workers=arguments.workers)
     client.check()
     details: dict[str, int] = {}
-    failed = []
+    failed: list[str] = []
+    in_a_row = 0
     waiting: list[dict[str, object]] = []
     try:
         with progress_bar(total=len(items), unit="questions", label=store.label) as bar:
@@ -82,7 +84,11 @@ def ask_endpoint(arguments: argparse.Namespace, items: Sequence[Item], store: St
                 bar.update(1)
                 if answer.status == FAILED:
                     failed.append(f"{item.id}: {answer.detail}")
+                    in_a_row += 1
+                    if in_a_row == FAILURES_IN_A_ROW:
+                        raise UserError(f"{in_a_row} questions failed in a row ({answer.detail}); finished ones are kept: try again later")
                     continue
+                in_a_row = 0
                 details[answer.detail] = details.get(answer.detail, 0) + 1
                 waiting.append({"id": item.id, "text": "" if answer.status == "refusal" else answer.text or "", "status": answer.status})
                 if len(waiting) >= KEPT_AT_A_TIME:

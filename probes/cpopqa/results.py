@@ -40,8 +40,9 @@ def mark_all(items: Sequence[Item], orders: Mapping[str, Mapping[str, Answer]], 
 
 
 def design_of(rows: pd.DataFrame) -> Design:
-    """The clusters of answers to one target's questions: those of a group belong together."""
-    named = {"language": rows["target"], "relation": rows["n"].astype(str), "sub_uri": rows["group"], "obj_uri": rows["id"]}
+    """The clusters of answers to one target's questions: those of a group belong together, without groups each stands alone."""
+    unit = rows["group"].where(rows["group"] != "", rows["id"])
+    named = {"language": rows["target"], "relation": rows["n"].astype(str), "sub_uri": unit, "obj_uri": rows["id"]}
     return find_design(pd.DataFrame(named).reset_index(drop=True))
 
 

@@ -27,7 +27,7 @@ def delimiter_of(header: str) -> str:
 
 
 def read_rows(path: Path, required: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """(row number, cells) of a CSV or TSV with a header that names at least these columns; cells are stripped.
+    """(row number, cells) of a CSV or TSV with a header that names at least these columns; white space in a cell is single blanks.
 
     A row with another number of fields than the header is a UserError that names it.
     """
@@ -48,7 +48,7 @@ def read_rows(path: Path, required: Sequence[str]) -> Iterator[tuple[int, dict[s
             continue
         if len(cells) != len(header):
             raise UserError(f"{path.name}: row {reader.line_num} has {len(cells)} fields, the header {len(header)}; quote commas")
-        yield reader.line_num, {name: cell.strip() for name, cell in zip(header, cells, strict=True)}
+        yield reader.line_num, {name: " ".join(cell.split()) for name, cell in zip(header, cells, strict=True)}
 
 
 def number(path: Path, row: int, column: str, value: str) -> float:
