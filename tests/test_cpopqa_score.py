@@ -124,7 +124,7 @@ def test_models_are_compared_in_pairs_on_common_questions() -> None:
     table = comparisons(mark_all(items, orders, []))
     assert list(zip(table["first"], table["second"], strict=True)) == [("random", "good"), ("random", "bad"), ("good", "bad")]
     assert table["questions"].tolist() == [16, 20, 16]
-    assert table["Δ Acc"].tolist() == [0.5, -0.5, -1.0] and table["Δ Diff"].tolist() == [-0.5, 0.5, 1.0]
+    assert table["Acc change"].tolist() == [0.5, -0.5, -1.0] and table["Diff change"].tolist() == [-0.5, 0.5, 1.0]
     assert table["Acc gained"].tolist() == [8, 0, 0] and table["Acc lost"].tolist() == [0, 10, 16]
     exact = [2 / 2**8, 2 / 2**10, 2 / 2**16]
     assert table["p McNemar"].tolist() == pytest.approx([exact[0], 2 * exact[1], 3 * exact[2]])  # Holm over three tests

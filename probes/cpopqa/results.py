@@ -90,7 +90,7 @@ def comparisons(results: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
             exact = mcnemar(design, one["exact"].to_numpy(dtype=float), other["exact"].to_numpy(dtype=float))
             record: dict[str, object] = {"target": target, "n": n, "first": first, "second": second, "questions": len(both)}
             for place, name in enumerate(METRICS.values()):
-                record |= {f"Δ {name}": float(differences[:, place].mean()), f"p {name}": float(p_values[place])}
+                record |= {f"{name} change": float(differences[:, place].mean()), f"p {name}": float(p_values[place])}
             rows.append(record | {"Acc gained": exact.gained, "Acc lost": exact.lost, "p McNemar": exact.p_value})
     table = pd.DataFrame(rows)
     for name in [column for column in table.columns if column.startswith("p ")]:
