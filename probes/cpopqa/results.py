@@ -26,7 +26,7 @@ AVERAGE = "micro"
 
 
 def mark_all(items: Sequence[Item], orders: Mapping[str, Mapping[str, Answer]], concepts: Sequence[Concept]) -> pd.DataFrame:
-    """(answers) model, target, n, round, group, region, id, status, first, exact, diff, places, pairs, order."""
+    """(answers) model, target, n, round, group, region, id, status, first, exact, diff, places, pairs, as asked."""
     regions = {one.group: one.region for one in concepts}
     rows = []
     for model, answers in orders.items():
@@ -34,8 +34,9 @@ def mark_all(items: Sequence[Item], orders: Mapping[str, Mapping[str, Answer]], 
             if item.id in answers:
                 marks = mark(answers[item.id], item.gold)
                 known = (model, item.target, item.n, item.round, item.group, regions.get(item.group, ""), item.id, marks.status)
-                rows.append((*known, marks.first, marks.exact, marks.diff, marks.places, marks.pairs, answers[item.id].order))
-    columns = ["model", "target", "n", "round", "group", "region", "id", "status", *METRICS, "places", "pairs", "order"]
+                as_asked = float(answers[item.id].order[:1] == item.options[:1])
+                rows.append((*known, marks.first, marks.exact, marks.diff, marks.places, marks.pairs, as_asked))
+    columns = ["model", "target", "n", "round", "group", "region", "id", "status", *METRICS, "places", "pairs", "as asked"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -49,7 +50,8 @@ def design_of(rows: pd.DataFrame) -> Design:
 def measures(results: pd.DataFrame, seed: int = 0, resamples: int = 2000) -> pd.DataFrame:
     """A row a target, n and model: each metric's mean, sample standard deviation over rounds and 95 % interval; answer rates.
 
-    "Diff (full)" is over complete answers only. The standard deviation is NaN where there is one round.
+    "Diff (full)" is over complete answers only. "first as asked": how often the answer's first name is the question's, 1 / n
+    for a model that the order of the question does not lead. The standard deviation is NaN where there is one round.
     """
     rows = []
     for (target, n, model), part in results.groupby(["target", "n", "model"], sort=False):
@@ -63,7 +65,7 @@ def measures(results: pd.DataFrame, seed: int = 0, resamples: int = 2000) -> pd.
         complete = part[part["status"] == "full"]
         record["Diff (full)"] = float(complete["diff"].mean()) if len(complete) else float("nan")
         record |= {status: float((part["status"] == status).mean()) for status in ("full", "partial", "none")}
-        rows.append(record)
+        rows.append(record | {"first as asked": float(part["as asked"].mean())})
     return pd.DataFrame(rows)
 
 

@@ -82,7 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{name.partition('-')[2]}: P@1 and Acc in per cent; ± over rounds")
         print(tabulate(tables[name].to_numpy().tolist(), list(tables[name].columns), disable_numparse=True))
     if answers:
-        rates = measured[measured["model"].isin(answers)][["target", "n", "model", "full", "partial", "none", "Diff (full)"]]
+        rates = measured[measured["model"].isin(answers)][
+            ["target", "n", "model", "full", "partial", "none", "Diff (full)", "first as asked"]
+        ]
         print(tabulate(rates.to_numpy().tolist(), list(rates.columns), floatfmt=".3f"))
     if PROXY in targets:
         note(PROXY_WARNING)
