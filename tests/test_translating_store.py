@@ -142,6 +142,31 @@ def test_a_back_end_that_forgets_a_row_does_not_lose_it() -> None:
     assert "no answer for row 3" in found[3].detail
 
 
+@dataclass
+class Careless(Parrot):
+    """Says for every item, and as often as told, the same."""
+
+    answer: object = None
+    times: int = 1
+
+    def translate(self, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
+        for item in items:
+            yield from [(item, self.answer)] * self.times  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("answer", "times"), [("bare text", 1), (Answer(b"bytes"), 1), (Answer(42), 1), (Answer("twice."), 2)]  # type: ignore[arg-type]
+)
+def test_a_back_end_that_breaks_its_contract_is_told(tmp_path: Path, answer: object, times: int) -> None:
+    with pytest.raises(UserError, match="back end parrot breaks its contract"):
+        run(Careless(answer=answer, times=times), tmp_path / "store.sqlite")
+
+
+def test_half_a_character_can_be_kept_and_written(tmp_path: Path) -> None:
+    found = run(Careless(answer=Answer("Он \ud83d \U0001f600.")), tmp_path / "store.sqlite")
+    assert {answer.text for answer in found.values()} == {"Он \ufffd \U0001f600."}
+
+
 def test_the_store_tells_what_is_wrong_with_its_file(tmp_path: Path) -> None:
     (tmp_path / "text.sqlite").write_text("this is no database, only a long enough text to be read as one " * 20, encoding="utf-8")
     with pytest.raises(UserError, match=r"text.sqlite is damaged or no SQLite file .*: move it away, or give another --store"):

@@ -20,6 +20,9 @@ _KOREAN = re.compile(
     "(?:은|는|도|만|이며|며|이고|고|입니다|이었습니다|였습니다|이에요|예요|이었다|였다|이다|다|인|이었던|였던|이자|임)?$"
 )
 
+_KOREAN_REGIONS = ("특별자치시", "특별자치도", "광역시", "특별시", "시")
+_KOREAN_REGION = re.compile(f"(?:{'|'.join(_KOREAN_REGIONS)})$")
+
 _BRYTHONIC = (
     ("ngh", "c"), ("mh", "p"), ("nh", "t"), ("ng", "g"), ("dd", "d"), ("ch", "c"), ("ph", "p"), ("th", "t"), ("g", "c"), ("b", "p"),
     ("d", "t"), ("f", "b"), ("f", "m"), ("m", "b"), ("n", "d"), ("l", "ll"), ("r", "rh"), ("h", ""), ("v", "b"), ("v", "m"), ("", "g"),
@@ -49,9 +52,26 @@ def without_article(word: str) -> str:
 def particle_length(word: str, name: str) -> int:
     """How many letters of a Korean ``word`` are particles or the copula after ``name``."""
     length = len(word) - len(name)
-    if length <= 0 or not ("가" <= name[-1] <= "힣") or not word.startswith(name):
+    if length <= 0 or not is_korean(name) or not word.startswith(name):
         return 0
     return length if _KOREAN.fullmatch(word[len(name) :]) else 0
+
+
+def is_korean(word: str) -> bool:
+    """Whether the word ends in Hangul."""
+    return "가" <= word[-1] <= "힣"
+
+
+def regional_names(name: str) -> list[str]:
+    """What a Korean place may be called otherwise: with a word for city or province written on to it, or without its own."""
+    own = _KOREAN_REGION.search(name)
+    core = name[: own.start()] if own and own.start() >= 2 else name
+    return [other for other in (core, *(core + region for region in _KOREAN_REGIONS)) if other != name]
+
+
+def proclitic_rests(word: str) -> list[str]:
+    """What may be left of an Arabic or Hebrew word when conjunctions and prepositions are taken off, two letters at least."""
+    return [word[length:] for length in range(1, 4) if proclitic_length(word, word[length:])]
 
 
 def unmutated(word: str, lang: str) -> list[str]:

@@ -15,7 +15,15 @@ from rapidfuzz.distance import Levenshtein
 from rapidfuzz.distance.Prefix import similarity as common_prefix
 
 from fluent.languages import is_known, language
-from fluent.locating.affixes import particle_length, proclitic_length, unmutated, without_article
+from fluent.locating.affixes import (
+    is_korean,
+    particle_length,
+    proclitic_length,
+    proclitic_rests,
+    regional_names,
+    unmutated,
+    without_article,
+)
 from fluent.locating.text import Word, bare, fold, romanise
 
 _UNINFLECTED = frozenset({"zh", "vi", "ja", "th", "lo", "my", "km", "yue", "wuu"})
@@ -68,15 +76,25 @@ class Similarity:
                 return Likeness(0.96, lead=lead)
             if trail := particle_length(word.text, name.text):
                 return Likeness(0.96, trail=trail)
+            if found := _regional(name.text, word.text):
+                return found
         if not self._inflects or len(name.text) < 2:
             return UNLIKE
         if self.lemmas(name.text) & self.lemmas(word.text):
-            return Likeness(0.95)
+            return Likeness(0.95, lead=self._glued(name.text, word.text))
         if self.lang == "ar" and without_article(name.text) == without_article(word.text):
             return Likeness(0.93)
-        if name.bare in (radicals := unmutated(word.bare, self.lang)):
+        radicals = unmutated(word.bare, self.lang)
+        if name.bare in radicals or word.bare in unmutated(name.bare, self.lang):  # a label may be mutated by its own article
             return Likeness(0.95)
         return Likeness(max([stem_score(name.bare, word.bare), *(0.95 * stem_score(name.bare, radical) for radical in radicals)]))
+
+    def _glued(self, name: str, word: str) -> int:
+        """How many letters before the inflected name are proclitics: the shortest of them leaves a form of the name."""
+        if self.lang not in ("ar", "he"):
+            return 0
+        rests = (rest for rest in proclitic_rests(word) if self.lemmas(rest) & self.lemmas(name) or common_prefix(name, rest) >= 3)
+        return len(word) - len(next(rests, word))
 
     def lemmas(self, folded: str) -> frozenset[str]:
         """The lemmas of a folded word, itself among them (a lemma may come as two joined by ``|``)."""
@@ -96,6 +114,14 @@ class Similarity:
         if name.unspaced or word.unspaced:
             return 1.0 if name.text == word.text else 0.0
         return resemblance(name.bare, word.bare)
+
+
+def _regional(name: str, word: str) -> Likeness | None:
+    """The likeness of a Korean place called with or without its word for city or province ("부산", "부산광역시에서")."""
+    for other in regional_names(name) if is_korean(name) else ():
+        if word == other or particle_length(word, other):
+            return Likeness(0.9, trail=len(word) - len(other))
+    return None
 
 
 def stem_score(name: str, word: str) -> float:

@@ -6,6 +6,7 @@ Kept are the answers as they came; the checks run again each time, so a better c
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -80,11 +81,18 @@ def store_keys(translator: Translator, items: Sequence[Item]) -> list[Key]:
     ]
 
 
+def _encodable(answer: Answer) -> Answer:
+    """Half a character, as JSON may carry it (``\\ud83d`` alone), is none that can be kept or written: it becomes U+FFFD."""
+    if answer.text is None or answer.text.isascii():
+        return answer
+    return replace(answer, text=answer.text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
 def ask(translator: Translator, items: Sequence[Item], store: Store | None, *, refresh: bool = False) -> Iterator[tuple[Item, Answer]]:
     """Yield every item with its answer, kept ones first; equal queries are asked for once.
 
     Failed rows are not kept, so the next run asks for them again. ``refresh`` asks for all again and keeps the new answers.
-    Raises UserError when the back end gives up or when FAILURES_IN_A_ROW rows fail one after the other.
+    Raises UserError when the back end gives up, answers what is no answer, or when FAILURES_IN_A_ROW rows fail one after the other.
     """
     shared = store if translator.costly else None
     waiting: dict[Key, list[Item]] = {}
@@ -97,7 +105,12 @@ def ask(translator: Translator, items: Sequence[Item], store: Store | None, *, r
     asked = {twins[0]: key for key, twins in waiting.items()}
     failures = 0
     for item, answer in translator.translate(list(asked)) if asked else ():
-        key = asked.pop(item)
+        if item not in asked or not isinstance(answer, Answer) or not isinstance(answer.text, str | None):
+            raise UserError(
+                f"back end {translator.name} breaks its contract (fluent/translating/backend.py) at row {item.row}:"
+                f" each item once, with an Answer whose text is a string or None, not {answer!r:.80}"
+            )
+        key, answer = asked.pop(item), _encodable(answer)
         if answer.status != FAILED:
             failures = 0
             if shared:
