@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "pool": ("probes.mlama.analyse", "languages vote for the answer"),
     "uhn": ("probes.mlama.analyse", "leave out facts that a name gives away"),
     "templates": ("probes.mlama.analyse", "compare template sets"),
+    "build": ("probes.mlama.build", "make mLAMA anew for any language from English LAMA"),
     "coverage": ("probes.mlama.analyse", "what the data holds in each language"),
 }
 
