@@ -35,6 +35,17 @@ def made_up(rows: int, relations: int, seed: int = 3) -> pd.DataFrame:
     })  # fmt: skip
 
 
+def test_rho_of_few_points_has_the_p_of_all_orders() -> None:
+    frame = made_up(3, 1).assign(qe_delta=[1.0, 2.0, 3.0], r1_delta=[0.1, 0.2, 0.9])
+    row = over_relations(frame, resamples=100).iloc[0]
+    assert (row["rho"], row["rho_p"]) == pytest.approx((1.0, 2 / 6))
+    six = made_up(6, 1)
+    exact = stats.permutation_test(
+        (six["qe_delta"],), lambda x: stats.spearmanr(x, six["r1_delta"]).statistic, permutation_type="pairings", n_resamples=np.inf
+    )
+    assert over_relations(six, resamples=100).iloc[0]["rho_p"] == pytest.approx(exact.pvalue, abs=2 / 720)
+
+
 def residuals(frame: pd.DataFrame, column: str, on: np.ndarray) -> np.ndarray:
     values = frame[column].to_numpy()
     return values - on @ np.linalg.lstsq(on, values, rcond=None)[0]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,8 @@ QUALITY, RETRIEVAL, LENGTH = "qe_delta", "r1_delta", "length_delta"
 FAMILIES = ("r", "rho", "partial_r")
 FEWEST = 3
 """Points below this have no correlation."""
+EXACT_UP_TO = 7
+"""Up to so many points in one stratum rho's p comes from all orders: Student's t would give a perfect order of three a p of 0."""
 CELLS = 2_000_000
 """Numbers that one array of resamples holds at most."""
 
@@ -63,6 +66,8 @@ def _by_language(
             "rho": _interval(ranked, False, level, resamples, seed),
             "partial_r": _interval(points, True, level, resamples, seed),
         }
+        if np.isfinite(intervals["rho"][0]) and len(group) <= EXACT_UP_TO and not points.stratum.any():
+            intervals["rho"] = (*intervals["rho"][:3], _exact_p(ranked.values[:, 0], ranked.values[:, 1]))
         for name, (value, low, high, p_value) in intervals.items():
             row |= {name: value, f"{name}_low": low, f"{name}_high": high, f"{name}_p": p_value}
         rows.append(row)
@@ -111,7 +116,9 @@ def _interval(points: _Points, partial: bool, level: float, resamples: int, seed
         drawn, spread = _estimate(points, _draw(points, size, generator), partial)
         with np.errstate(invalid="ignore", divide="ignore"):
             distances.append(np.abs(np.arctanh(drawn) - np.arctanh(value)) / np.sqrt(spread**2 + prior * error**2))
-    reach = np.nanquantile(np.concatenate(distances), level) * error * np.sqrt(1 + prior)
+    whole = np.concatenate(distances)
+    whole = whole[np.isfinite(whole)]  # a resample in which one side does not vary has no correlation
+    reach = np.quantile(whole, level) * error * np.sqrt(1 + prior) if len(whole) else np.nan
     low, high = np.tanh(np.arctanh(value) + np.array([-reach, reach]))
     return value, float(low), float(high), _p_value(value, freedom)
 
@@ -121,6 +128,13 @@ def _p_value(value: float, freedom: int) -> float:
     if abs(value) >= 1:
         return 0.0
     return float(2 * stats.t.sf(abs(value) * np.sqrt(freedom / (1 - value**2)), freedom))
+
+
+def _exact_p(x: Floats, y: Floats) -> float:
+    """Two-sided p of the correlation of ranks: the share of all orders of y with one at least as far from 0."""
+    orders = np.array(list(permutations(y - y.mean())))
+    drawn = np.abs(orders @ (x - x.mean()))
+    return float(np.mean(drawn >= drawn[0] * (1 - 1e-12)))
 
 
 def _chunks(resamples: int, rows: int) -> list[int]:

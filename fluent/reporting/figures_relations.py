@@ -126,6 +126,6 @@ def quality_scatter(groups: Sequence[tuple[str, pd.DataFrame]], scale: str = "mo
     handles = [Line2D([], [], color=COLOURS[names.index(v) % len(COLOURS)], linewidth=3, label=shown(v)) for v in names[1:]]
     handles += [Line2D([], [], color=MUTED, marker=marker_of[lang], linestyle="", label=lang) for lang in langs]
     figure.legend(handles=handles, loc="upper center", ncols=min(12, len(handles)), bbox_to_anchor=(0.5, 1.0))
-    figure.supxlabel(f"gain in translation quality ({scale})", fontsize=9)
+    figure.supxlabel(f"gain in translation quality ({scale})".replace("; ", ";\n"), fontsize=9)
     figure.supylabel("gain in R@1", fontsize=9)
     return figure

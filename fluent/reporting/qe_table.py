@@ -98,7 +98,9 @@ def paper_layout(retrieval: pd.DataFrame, tests: pd.DataFrame | None, groups: Se
 def clean_layout(retrieval: pd.DataFrame, tests: pd.DataFrame | None, groups: Sequence[Sequence[str]], scale: str = "") -> str:
     """Ours: three decimals, real minus signs, stars after Holm's correction, the scale of the quality scores in the head."""
     means = mean_gains(retrieval)
-    head = Raw(rf"$\Delta$: gain in R@1{f'; $r$: with QE ({escape(scale)})' if tests is not None else ''}")
+    lines = [r"$\Delta$: gain in R@1", *([f"$r$: with QE ({escape(scale)})"] if tests is not None else [])]
+    broken = r" \\ ".join(lines).replace("; ", r"; \\ ")
+    head = Raw(rf"\makecell{{{broken}}}")
     columns = [Column("", "l"), Column("", "l"), *(Column(lang, group=head) for group in groups for lang in group)]
     rows: list[Sequence[object] | None] = [
         [Raw(r"$\Delta$") if v == means.index[0] else "", SHOWN.get(v, v), *(number(value_at(means, v, lang), 3) for lang in means)]
