@@ -17,7 +17,7 @@ from probes.cpopqa.__main__ import main
 from probes.cpopqa.answers import Store, read_answers
 from probes.cpopqa.items import numbered, read_items
 from probes.cpopqa.parsing import parse
-from probes.cpopqa.rank import chosen, means, rank, request_of
+from probes.cpopqa.rank import chosen, means, prompts, rank, request_of
 from probes.cpopqa.writing import Writer, cut
 from tests.stand_in import StandInScorer
 from tests.tiny import byte_level_tokenizer, plain_scores, tiny_model, tiny_scorer
@@ -161,12 +161,16 @@ def test_endpoint_without_the_model_ends_in_one_line(built: Path, httpserver: HT
         main(["ask", "--data", str(built), "--model", "m", "--base-url", httpserver.url_for("/v1")])
 
 
-@pytest.mark.parametrize("examples", [False, True])
-def test_ranking_is_the_mean_logprob_of_a_plain_forward(built: Path, examples: bool) -> None:
+@pytest.mark.parametrize("form", [{}, {"examples": True}, {"unlisted": True}])
+def test_ranking_is_the_mean_logprob_of_a_plain_forward(built: Path, form: dict[str, bool]) -> None:
     items = read_items(built)
-    scorer = tiny_scorer("gpt2" if examples else "llama", byte_level_tokenizer())
-    requests = [request_of(item, examples) for item in items]
-    assert requests[0].prompt.endswith("A: 1.") and requests[0].prompt.count("Q:") == (2 if examples else 1)
+    scorer = tiny_scorer("gpt2" if form else "llama", byte_level_tokenizer())
+    shown = prompts(built, items, **form)
+    requests = [request_of(item, prompt) for item, prompt in zip(items, shown, strict=True)]
+    if form.get("unlisted"):
+        assert shown[0] in {f"Q: Which of the items in {group} is the most popular in the United States?\nA:" for group in "xy"}
+    else:
+        assert shown[0].endswith("A: 1.") and shown[0].count("Q:") == (2 if form else 1)
     plain = plain_scores(scorer, requests, "joint")
     for item, request, expected in zip(items, scorer.score(requests, tokenisation="joint"), plain, strict=True):
         found = means(item, request)
@@ -180,7 +184,7 @@ def test_ranking_goes_on_where_it_stopped(built: Path) -> None:
     store.begin({})
     many = items * 3  # more than one pack
     with pytest.raises(RuntimeError, match="the machine stops"):
-        rank(StandInScorer(stop_after=1), many, store)
+        rank(StandInScorer(stop_after=1), many, store, prompts(built, many))
     kept = Store(built, "toy").begin({})
     assert set(kept) == {item.id for item in items}
     orders = read_answers(built, items)["toy"]
@@ -202,7 +206,7 @@ def test_the_embedded_model_ranks_and_writes(built: Path, smollm2) -> None:  # t
     items = read_items(built)
     store = Store(built, "smollm2")
     store.begin({})
-    rank(smollm2, items, store)
+    rank(smollm2, items, store, prompts(built, items))
     assert all(answer.status == "full" for answer in read_answers(built, items)["smollm2"].values())
     text = Writer(smollm2.loaded).write(["Q: Sort these numbers: 2, 1?\nA: 1. one 2. two\n\nQ: Sort these numbers: 2, 1?\nA:"], 12)
     assert parse(text[0], ("one", "two")).status == "full"

@@ -187,6 +187,15 @@ def read_items(folder: Path) -> list[Item]:
     return items
 
 
+def read_targets(folder: Path) -> dict[str, str]:
+    """How questions call each target, from ``settings.json``."""
+    path = folder / "settings.json"
+    try:
+        return {str(name): str(text) for name, text in json.loads(read_text(path))["targets"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UserError(f"{path} is damaged: run build again") from None
+
+
 def chance(n: int) -> tuple[float, float, float]:
     """P@1, Acc and Diff of a random order."""
     return 1 / n, 1 / math.factorial(n), 0.5

@@ -1,7 +1,8 @@
 """``rank``: the same questions by log-probability. Behind "A: 1." each option is scored, the likeliest counts as the first.
 
 An option's score is the mean of its tokens' log-probabilities (natural logs), so that long names are not punished. This is
-another method than writing an answer: it always gives a whole order, and has its own label.
+another method than writing an answer: it always gives a whole order, and has its own label. With ``--unlisted`` the prompt
+names no option, so that the order in which a question lists them cannot lead the model.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from pathlib import Path
 from fluent.console import UserError, note, progress_bar
 from fluent.scoring.contract import Candidate, Request, RequestScore, Scorer
 from probes.cpopqa.answers import Store
-from probes.cpopqa.items import Item, read_items
+from probes.cpopqa.concepts import read_concepts
+from probes.cpopqa.items import Item, read_items, read_targets
 
 METHOD = "log-probability"
 
@@ -22,7 +24,9 @@ METHOD = "log-probability"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``rank``."""
     add_common(parser)
-    parser.add_argument("--examples", action="store_true", help="put the worked examples before the question, as ask does: slower")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--examples", action="store_true", help="put the worked examples before the question, as ask does: slower")
+    form.add_argument("--unlisted", action="store_true", help="ask which is the most popular, without listing the options: fastest")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="auto")
 
@@ -39,7 +43,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Score what is not yet scored."""
     items = chosen(read_items(arguments.data), arguments.per_round)
-    method = METHOD + (", with examples" if arguments.examples else "")
+    method = METHOD + (", with examples" if arguments.examples else ", unlisted" if arguments.unlisted else "")
     store = Store(arguments.data, arguments.label or default_label(arguments.model, method))
     settings = {"model": arguments.model, "asked_revision": arguments.revision or "", "method": method}
     done = store.begin(settings | {"device": arguments.device, "dtype": arguments.dtype})
@@ -49,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         scorer = load_scorer(arguments.model, device=arguments.device, dtype=arguments.dtype, revision=arguments.revision)
         started = time.perf_counter()
-        rank(scorer, left, store, arguments.examples)
+        rank(scorer, left, store, prompts(arguments.data, left, arguments.examples, arguments.unlisted))
         made = scorer.describe("joint")
         names = ("revision", "dtype", "device", "path", "bos", "versions")
         store.note({name: getattr(made, name) for name in names} | {"last_run": [len(left), round(time.perf_counter() - started, 1)]})
@@ -57,9 +61,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def rank(scorer: Scorer, items: Sequence[Item], store: Store, examples: bool = False) -> None:
-    """Score all options of these questions and keep them pack by pack."""
-    plan = scorer.plan([request_of(item, examples) for item in items], "joint")
+def rank(scorer: Scorer, items: Sequence[Item], store: Store, prompts: Sequence[str]) -> None:
+    """Score all options of these questions behind their prompts, and keep them pack by pack."""
+    requests = [request_of(item, prompt) for item, prompt in zip(items, prompts, strict=True)]
+    plan = scorer.plan(requests, "joint")
     if plan.unscorable:
         number, reason = next(iter(plan.unscorable.items()))
         note(f"{len(plan.unscorable)} questions cannot be scored and stay unanswered, e.g. {items[number].id}: {reason}")
@@ -70,10 +75,20 @@ def rank(scorer: Scorer, items: Sequence[Item], store: Store, examples: bool = F
             bar.update(len(scores))
 
 
-def request_of(item: Item, examples: bool) -> Request:
-    """The prompt up to the first number of the answer, and each option behind it."""
-    prompt = item.prompt if examples else f"Q: {item.question}\nA:"
-    return Request(f"{prompt} 1.", tuple(Candidate(f" {name}") for name in item.options))
+def prompts(folder: Path, items: Sequence[Item], examples: bool = False, unlisted: bool = False) -> list[str]:
+    """The prompt of each question up to its answer: the question alone, behind its examples, or without its options."""
+    if examples:
+        return [f"{item.prompt} 1." for item in items]
+    if not unlisted:
+        return [f"Q: {item.question}\nA: 1." for item in items]
+    phrases = {one.group: one.phrase for one in read_concepts(folder / "concepts.tsv")}
+    targets = read_targets(folder)
+    return [f"Q: Which of the {phrases[item.group]} is the most popular in {targets[item.target]}?\nA:" for item in items]
+
+
+def request_of(item: Item, prompt: str) -> Request:
+    """Each option behind the prompt."""
+    return Request(prompt, tuple(Candidate(f" {name}") for name in item.options))
 
 
 def means(item: Item, score: RequestScore) -> dict[str, float]:
