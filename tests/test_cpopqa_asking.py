@@ -17,7 +17,7 @@ from probes.cpopqa.__main__ import main
 from probes.cpopqa.answers import Store, read_answers
 from probes.cpopqa.items import numbered, read_items
 from probes.cpopqa.parsing import parse
-from probes.cpopqa.rank import chosen, means, prompts, rank, request_of
+from probes.cpopqa.rank import chosen, prompts, rank, request_of, values
 from probes.cpopqa.writing import Writer, cut
 from tests.stand_in import StandInScorer
 from tests.tiny import byte_level_tokenizer, plain_scores, tiny_model, tiny_scorer
@@ -173,9 +173,10 @@ def test_ranking_is_the_mean_logprob_of_a_plain_forward(built: Path, form: dict[
         assert shown[0].endswith("A: 1.") and shown[0].count("Q:") == (2 if form else 1)
     plain = plain_scores(scorer, requests, "joint")
     for item, request, expected in zip(items, scorer.score(requests, tokenisation="joint"), plain, strict=True):
-        found = means(item, request)
+        found, sums = values(item, request), values(item, request, total=True)
         assert list(found) == list(item.options)
-        assert list(found.values()) == pytest.approx([sum(values) / len(values) for values in expected], abs=1e-4)
+        assert list(found.values()) == pytest.approx([sum(one) / len(one) for one in expected], abs=1e-4)
+        assert list(sums.values()) == pytest.approx([sum(one) for one in expected], abs=1e-3)
 
 
 def test_ranking_goes_on_where_it_stopped(built: Path) -> None:

@@ -1,7 +1,7 @@
 """``rank``: the same questions by log-probability. Behind "A: 1." each option is scored, the likeliest counts as the first.
 
-An option's score is the mean of its tokens' log-probabilities (natural logs), so that long names are not punished. This is
-another method than writing an answer: it always gives a whole order, and has its own label. With ``--unlisted`` the prompt
+An option's score is the mean of its tokens' log-probabilities (natural logs), which favours long names, whose last tokens follow from
+the first; or, with ``--sum``, their sum, which favours short ones. This is another method than writing an answer: it always gives a whole order, and has its own label. With ``--unlisted`` the prompt
 names no option, so that the order in which a question lists them cannot lead the model.
 """
 
@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--examples", action="store_true", help="put the worked examples before the question, as ask does: slower")
     form.add_argument("--unlisted", action="store_true", help="ask which is the most popular, without listing the options: fastest")
+    parser.add_argument("--sum", action="store_true", help="the sum of the tokens' log-probabilities instead of their mean")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="auto")
 
@@ -44,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Score what is not yet scored."""
     items = chosen(read_items(arguments.data), arguments.per_round)
     method = METHOD + (", with examples" if arguments.examples else ", unlisted" if arguments.unlisted else "")
+    method += ", sum" if arguments.sum else ""
     store = Store(arguments.data, arguments.label or default_label(arguments.model, method))
     settings = {"model": arguments.model, "asked_revision": arguments.revision or "", "method": method}
     done = store.begin(settings | {"device": arguments.device, "dtype": arguments.dtype})
@@ -53,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         scorer = load_scorer(arguments.model, device=arguments.device, dtype=arguments.dtype, revision=arguments.revision)
         started = time.perf_counter()
-        rank(scorer, left, store, prompts(arguments.data, left, arguments.examples, arguments.unlisted))
+        rank(scorer, left, store, prompts(arguments.data, left, arguments.examples, arguments.unlisted), arguments.sum)
         made = scorer.describe("joint")
         names = ("revision", "dtype", "device", "path", "bos", "versions")
         store.note({name: getattr(made, name) for name in names} | {"last_run": [len(left), round(time.perf_counter() - started, 1)]})
@@ -61,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def rank(scorer: Scorer, items: Sequence[Item], store: Store, prompts: Sequence[str]) -> None:
+def rank(scorer: Scorer, items: Sequence[Item], store: Store, prompts: Sequence[str], total: bool = False) -> None:
     """Score all options of these questions behind their prompts, and keep them pack by pack."""
     requests = [request_of(item, prompt) for item, prompt in zip(items, prompts, strict=True)]
     plan = scorer.plan(requests, "joint")
@@ -71,7 +73,7 @@ def rank(scorer: Scorer, items: Sequence[Item], store: Store, prompts: Sequence[
     with progress_bar(total=len(items), unit="questions", label=store.label) as bar:
         for pack in range(len(plan.packs)):
             scores = scorer.score_pack(plan, pack)
-            store.add({"id": items[number].id, "scores": means(items[number], score)} for number, score in sorted(scores.items()))
+            store.add({"id": items[number].id, "scores": values(items[number], score, total)} for number, score in sorted(scores.items()))
             bar.update(len(scores))
 
 
@@ -91,10 +93,10 @@ def request_of(item: Item, prompt: str) -> Request:
     return Request(prompt, tuple(Candidate(f" {name}") for name in item.options))
 
 
-def means(item: Item, score: RequestScore) -> dict[str, float]:
-    """Mean log-probability a token of each option."""
+def values(item: Item, score: RequestScore, total: bool = False) -> dict[str, float]:
+    """Log-probability of each option: mean a token, or ``total``."""
     pairs = zip(item.options, score.candidates, strict=True)
-    return {name: candidate.logprob / len(candidate.token_logprobs) for name, candidate in pairs}
+    return {name: candidate.logprob / (1 if total else len(candidate.token_logprobs)) for name, candidate in pairs}
 
 
 def chosen(items: Sequence[Item], per_round: int | None) -> list[Item]:
