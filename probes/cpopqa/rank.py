@@ -1,8 +1,9 @@
 """``rank``: the same questions by log-probability. Behind "A: 1." each option is scored, the likeliest counts as the first.
 
-An option's score is the mean of its tokens' log-probabilities (natural logs), which favours long names, whose last tokens follow from
-the first; or, with ``--sum``, their sum, which favours short ones. This is another method than writing an answer: it always gives a whole order, and has its own label. With ``--unlisted`` the prompt
-names no option, so that the order in which a question lists them cannot lead the model.
+An option's score is the mean of its tokens' log-probabilities (natural logs), which favours long names, whose last tokens
+follow from the first; or, with ``--sum``, their sum, which favours short ones. This is another method than writing an
+answer: it always gives a whole order, and has its own label. With ``--unlisted`` the prompt names no option, so that the
+order in which a question lists them cannot lead the model.
 """
 
 from __future__ import annotations
