@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all lint clean
+.PHONY: help install demo test test-all lint comet clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -48,5 +48,10 @@ test-all: $(VENV)/.installed-dev  ## the long tests as well
 lint: $(VENV)/.installed-dev  ## linter, formatter and type checker alone
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
-clean:  ## remove .venv and caches (never results)
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+comet:  ## COMET for grammeval.py, in an environment of its own (its pins clash with ours; about 3 GB)
+	@test -x .venv-comet/bin/python || $(PYTHON) -m venv .venv-comet
+	@.venv-comet/bin/python -m pip install --disable-pip-version-check --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$$(grep '^torch==' requirements-comet.txt)"
+	@.venv-comet/bin/python -m pip install --disable-pip-version-check --quiet -r requirements-comet.txt
+
+clean:  ## remove the environments and caches (never results)
+	rm -rf $(VENV) .venv-comet .pytest_cache .mypy_cache .ruff_cache .hypothesis
