@@ -112,7 +112,18 @@ def test_asking_goes_on_where_it_stopped(built: Path, monkeypatch: pytest.Monkey
     answers = read_answers(built, items)["toy (written)"]
     assert len(answers) == len(items) == 4 and all(answers[one] == answer for one, answer in before.items())
     run = json.loads(Store(built, "toy (written)").run.read_text(encoding="utf-8"))
-    assert run["last_run"][0] == 2 and run["revision"] == "random"
+    assert run["made"]["last_run"][0] == 2 and run["made"]["revision"] == "random"
+
+
+def test_ranking_more_questions_with_the_same_command(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer = StandInScorer()
+    monkeypatch.setattr("fluent.scoring.causal.load_scorer", lambda name, **_: scorer)
+    words = ["rank", "--data", str(built), "--model", "toy"]
+    assert main([*words, "--per-round", "1"]) == 0 and main(words) == 0 and main(words) == 0
+    items = read_items(built)
+    assert len(read_answers(built, items)["toy (log-probability)"]) == 4 and len(scorer.packs_scored) == 2
+    run = json.loads(Store(built, "toy (log-probability)").run.read_text(encoding="utf-8"))
+    assert run["made"]["path"] == "hash" and run["device"] == "auto"
 
 
 def test_endpoint_answers_are_kept_refusals_and_faults_told_apart(

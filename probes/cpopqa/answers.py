@@ -60,8 +60,8 @@ class Store:
             handle.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
     def note(self, facts: Mapping[str, Any]) -> None:
-        """Add what is known only after the work (speed, versions) to the run file."""
-        write_text(self.run, json.dumps(_read_json(self.run) | dict(facts), ensure_ascii=False, indent=2) + "\n")
+        """Add what is known only after the work (speed, versions) to the run file, apart from what ``begin`` compares."""
+        write_text(self.run, json.dumps(_read_json(self.run) | {"made": dict(facts)}, ensure_ascii=False, indent=2) + "\n")
 
     def _mend(self) -> None:
         """A killed run may leave half a line at the end: cut it off, its question is asked again."""

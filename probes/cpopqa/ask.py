@@ -64,7 +64,7 @@ def ask_local(arguments: argparse.Namespace, items: Sequence[Item], store: Store
             texts = writer.write([item.prompt for item in batch], budget(batch[0]))
             store.add({"id": item.id, "text": text} for item, text in zip(batch, texts, strict=True))
             bar.update(len(batch))
-    return {"revision": loaded.revision, "made_dtype": loaded.dtype, "made_device": str(loaded.device)}
+    return {"revision": loaded.revision, "dtype": loaded.dtype, "device": str(loaded.device)}
 
 
 def ask_endpoint(arguments: argparse.Namespace, items: Sequence[Item], store: Store) -> dict[str, object]:
