@@ -81,6 +81,12 @@ class Processor:
 
     def rank(self, scorer: Scorer, on_facts: OnFacts | None = None) -> Summary:
         """Score what is not scored yet and write the dump. Nothing is written under a final name before all is scored."""
+        with self.outputs.claimed():
+            if not self.settings.overwrite and self.state(scorer.describe()) == "finished":  # another run was quicker
+                return self.summary()
+            return self._rank(scorer, on_facts)
+
+    def _rank(self, scorer: Scorer, on_facts: OnFacts | None) -> Summary:
         task = self.task()
         if not task.questions:
             raise UserError(f"{self.benchmark.name}: no row can be ranked ({_tell(count_reasons(task.left_out))}); nothing is written")

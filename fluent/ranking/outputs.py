@@ -8,12 +8,15 @@ stats/ru_P19_template_gt.packs/         only while the dump is made
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from filelock import FileLock, Timeout
 
 from fluent.console import UserError
 from fluent.ranking.settings import Settings
@@ -53,6 +56,22 @@ class Outputs:
     def files(self) -> tuple[Path, ...]:
         """All that a finished dump consists of."""
         return (*self.dumps(), *(run_path(path) for path in self.dumps()), self.scores)
+
+    @contextlib.contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Keep other runs from this dump; ``UserError`` where one is at work on it. A killed run's claim dies with it."""
+        self.dump.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.dump.with_name(f".{self.dump.name}.lock"), timeout=0)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise UserError(f"another run is at work on {self.dump}; wait for it, or choose another folder with --out") from None
+        try:
+            yield
+        finally:
+            if os.name == "posix":  # Windows removes no open file
+                Path(lock.lock_file).unlink(missing_ok=True)
+            lock.release()
 
 
 def outputs_of(settings: Settings, lang: str, relation: str, verbalisations: Iterable[str]) -> Outputs:
