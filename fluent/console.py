@@ -22,6 +22,14 @@ Item = TypeVar("Item")
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
+"""What the system says of a disk in the middle of a write, without naming the file."""
+_ELSEWHERE = "free space or choose another folder"
+_REMEDIES = dict.fromkeys(_DISK, _ELSEWHERE) | {
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ENOENT: "something moved or removed it meanwhile, perhaps another run in the same folder",
+}
+
 
 class UserError(Exception):
     """A mistake or lack that the user can mend, told in one line: what, where, what to do."""
@@ -60,10 +68,10 @@ def run_main(main: Callable[[Sequence[str] | None], int | None], arguments: Sequ
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT, errno.EPERM):
+        if error.filename is None and error.errno not in _DISK:  # no file is named: not the user's doing
             raise
-        where = f" at {error.filename}" if error.filename else ""
-        say_error(program, f"{error.strerror}{where}; free space or choose another folder, then run the same command again")
+        where = f" at {error.filename}" if error.filename is not None else ""
+        say_error(program, f"{error.strerror}{where}; {_REMEDIES.get(error.errno or 0, 'check the path')}, then run the same command again")
         sys.exit(EXIT_BAD_INPUT)
 
 

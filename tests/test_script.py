@@ -16,6 +16,7 @@ import pytest
 import script
 from fluent.console import run_main
 from fluent.ranking.arguments import Arguments
+from fluent.ranking.outputs import Outputs
 from fluent.records.benchmark import write_benchmark
 from fluent.records.dump import find_dumps, read_dump
 from fluent.records.source import open_source
@@ -221,6 +222,8 @@ BAD_FILES = {
     "empty": (b"", "the file is empty"),
     "header only": (HEADER.encode() + b"\n", "a header and no rows; is the file cut off?"),
     "truncated": (HEADER.encode() + b"\nQ1\ts1\tQ2\tPraha\n", "a row of 4 fields, the header has 10"),
+    "cut off in the last cell": (HEADER.encode() + b"\n" + b"\t".join([b"x"] * 10), "no line end after the last row"),
+    "NUL": (HEADER.encode() + b"\n" + b"\t".join([b"x\0"] * 10) + b"\n", "a NUL byte in line 2"),
     "not UTF-8": (HEADER.encode() + b"\nQ1\t\xff\n", "not UTF-8 (byte 0xff in line 2)"),
     "without a column": (HEADER.replace("\tgt_prompt", "").encode() + b"\n" + b"\t".join([b"x"] * 9) + b"\n", "no column 'gt_prompt'"),
     "nothing to rank": (HEADER.encode() + b"\n" + b"\t".join([b"ERROR"] * 10) + b"\n", "no row can be ranked (1 × gt: object not found)"),
@@ -257,6 +260,21 @@ def test_a_full_disk_gets_one_line_and_the_run_goes_on_afterwards(desk: Desk, mo
     assert not [name for name in desk.files() if name.endswith((".tsv", ".partial")) and name.startswith("stats")]
     assert desk.type("-l", "cs", "-r", "P19")[0] == 0
     assert 0 < len(desk.scorers[1].packs_scored) < 6
+
+
+def test_two_runs_never_make_one_dump(desk: Desk) -> None:
+    dump = desk.folder / "stats/cs_P19_template_gt.tsv"
+    with Outputs(dump, None).claimed():
+        status, out, err = desk.type("-l", "cs", "-r", "P19")
+    assert (status, out) == (2, "") and "another run is at work on stats/cs_P19_template_gt.tsv" in err
+    assert desk.type("-l", "cs", "-r", "P19")[0] == 0
+    assert not [name for name in desk.files() if name.endswith(".lock")]
+
+
+@pytest.mark.parametrize("words", [("--out", "a" * 300), ("--data", "a" * 300), ("--out", ""), ("--model", " "), ("--limit", "²")])
+def test_odd_values_get_one_line(desk: Desk, words: tuple[str, str]) -> None:
+    status, out, err = desk.type("-l", "cs", "-r", "P19", *words)
+    assert (status, out) == (2, "") and err.count("\n") == 1
 
 
 @pytest.fixture

@@ -158,7 +158,7 @@ def _parser(explaining: bool) -> ArgumentParser:
         what.add_argument("--object", default="", metavar="QID", help="obj_uri, where the subject has several objects")
     what.add_argument(
         "--data",
-        type=Path,
+        type=_path,
         default=Path("fixed_data"),
         metavar="FOLDER|ZIP",
         help="benchmark files (default: fixed_data; ours: fixed_data/starter)",
@@ -187,7 +187,11 @@ def _parser(explaining: bool) -> ArgumentParser:
     how.add_argument("--neutral-prompt", metavar="TEXT", help="score each candidate behind this text as well (for PMI in stats.py rerank)")
     model = parser.add_argument_group("the model")
     model.add_argument(
-        "--model", default=DEFAULT_MODEL, metavar="ID|FOLDER|GGUF", help=f"or smollm2, the embedded one (default: {DEFAULT_MODEL})"
+        "--model",
+        type=_named,
+        default=DEFAULT_MODEL,
+        metavar="ID|FOLDER|GGUF",
+        help=f"or smollm2, the embedded one (default: {DEFAULT_MODEL})",
     )
     model.add_argument("--revision", metavar="NAME", help="branch, tag or commit on the hub")
     model.add_argument("--dtype", choices=("auto", "float32", "bfloat16", "float16"), default="auto", help="auto: float32 on a CPU")
@@ -201,7 +205,7 @@ def _parser(explaining: bool) -> ArgumentParser:
         out = parser.add_argument_group("where to")
         out.add_argument(
             "--out",
-            type=Path,
+            type=_path,
             default=Path("stats"),
             metavar="FOLDER",
             help="rank dumps (default: stats); wide ones go to stats_wide likewise",
@@ -217,8 +221,18 @@ def _names(value: str) -> tuple[str, ...]:
     return names
 
 
+def _named(value: str) -> str:
+    if not value.strip():
+        raise argparse.ArgumentTypeError("an empty name")
+    return value
+
+
+def _path(value: str) -> Path:
+    return Path(_named(value))
+
+
 def _positive(value: str) -> int:
-    number = int(value) if value.lstrip("+-").isdigit() else 0
+    number = int(value) if value.isdecimal() else 0
     if number < 1:
         raise argparse.ArgumentTypeError(f"{value!r} is not a whole number from 1")
     return number

@@ -35,6 +35,10 @@ def replacing(path: Path | str) -> Iterator[Path]:
         with temporary.open("rb+") as handle:
             os.fsync(handle.fileno())  # the name must not reach the disk before the bytes do
         os.replace(temporary, path)
+    except OSError as error:
+        if error.filename is None:  # a full disk in the middle of a write names no file
+            error.filename = str(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from fluent.console import UserError, note
+from fluent.console import UserError
 from fluent.records.atomic import write_text
 from fluent.records.source import Source
 from fluent.records.table import format_table, read_table
@@ -122,7 +122,10 @@ def read_benchmark(source: Source, lang: str, relation: str, spec: str | None = 
     where = source.where(name)
     table = read_table(data, where)
     if not data.endswith((b"\n", b"\r")):
-        note(f"{where}: no line end after the last row; if the file was cut off, its last cell is not whole")
+        raise UserError(f"{where}: no line end after the last row, so the file seems cut off; get it again, or add one if it is whole")
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1
+        raise UserError(f"{where}: a NUL byte in line {line}, so the file is damaged; get it again")
     if any(column.endswith("_top1_correct") for column in table.columns):
         raise UserError(f"{where} is a rank dump, not a benchmark file; give the folder of the benchmark (fixed_data)")
     find_verbalisations(table.columns, where)

@@ -36,6 +36,8 @@ def download(url: str, path: Path | str, *, sha256: str | None = None, tries: in
     a wrong checksum, not a zip.
     """
     path = Path(path)
+    if path.is_dir():
+        raise UserError(f"{path} is a folder; name the file to write, for example {path / 'mlama1.1.zip'}")
     if path.is_file():
         note(f"{path} is there already; remove it to get it anew")
     else:
