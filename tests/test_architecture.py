@@ -33,6 +33,7 @@ ALLOWED: dict[str, set[str]] = {
     "fluent.reporting": {"fluent.records", "fluent.ranking", "fluent.linking"},
     "fluent.fluency": {"fluent.reporting", "fluent.translating", "fluent.scoring", "fluent.ranking", "fluent.linking", "fluent.records"},
     "probes": FLUENT | {"reader"},
+    "data": {"fluent.translating", "fluent.records"},
 }
 MODELS_OF_ITS_OWN = "fluent.translating.seq2seq"  # translation models answer with text; the engine has no part in it
 TORCH = {"torch", "transformers", "accelerate", "gguf"}
