@@ -265,7 +265,7 @@ def test_scores_of_other_sentences_are_told_of(tmp_path: Path, capsys: pytest.Ca
         (["--resamples", "1"], "at least 100"),
         (["--unigram", "nothing.json"], "no unigram table"),
         (["--verbalisations", "gt"], "measured against the template"),
-        (["--langs", "de"], "no relation is there for all of de"),
+        (["--langs", "de"], "no dump of de in"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], says: str) -> None:

@@ -156,6 +156,8 @@ def common_relations(folder: DumpFolder, langs: Sequence[str], preferred: Sequen
     """``preferred`` where every language has it all, else the relations that every language has and that have distractors."""
     if all(folder.has(lang, relation) for lang in langs for relation in preferred):
         return tuple(preferred)
+    if absent := [lang for lang in langs if lang not in folder.languages()]:
+        raise UserError(f"no dump of {', '.join(absent)} in {folder.path}: it has {', '.join(folder.languages())}; choose with --langs")
     common = [r for r in folder.relations() if all(folder.has(lang, r) for lang in langs)]
     lonely = [r for r in common if any(folder.table(lang, r).facts["obj_uri"].nunique() == 1 for lang in langs)]
     if lonely:
