@@ -1,15 +1,17 @@
 """Typed queries: our batches against the published evaluator's way on the same model, facts and candidates, in the same run.
 
-    python benchmarks/mlama.py [--facts 16] [--candidates 300] [--plot mlama_speed]
+    python benchmarks/mlama.py [--facts 16] [--candidates 300] [--rounds 3] [--plot mlama_speed]
 
 The published way: every fact at every number of masks from one to the longest candidate, four sentences a batch, padded,
 log-softmax over the whole vocabulary at every position, then candidate by candidate the mean at its masks. The model has
-BERT-base's size and random weights; its WordPiece vocabulary (30,000 invented pieces) is made here. Then our time for
-more and more candidates. Exit status 1 unless ours is at least 5 times as fast and all scores agree within 1e-4 nats.
+BERT-base's size and random weights; its WordPiece vocabulary (30,000 invented pieces) is made here. Both ways
+take turns for some rounds and the fastest round of each counts, since others may use the machine. With --plot: our time
+for more and more candidates. Exit status 1 unless ours is at least 5 times as fast and all scores agree within 1e-4 nats.
 """
 
 from __future__ import annotations
 
+import copy
 import random
 import sys
 import time
@@ -90,6 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--facts", type=int, default=16)
     parser.add_argument("--candidates", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--plot", type=Path, help="file name without ending for the growth as PDF and PNG")
     parsed = parser.parse_args(arguments)
     torch.manual_seed(0)
@@ -99,29 +102,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     contexts = [("".join(f"w{draw.randrange(14_000)}x " for _ in range(4 + fact % 5)), " .") for fact in range(parsed.facts)]
     candidates = make_candidates(parsed.candidates, draw)
     queries = [TypedQuery(left, right, candidates) for left, right in contexts]
-    published_scores(model, tokenizer, queries[:1])
-    start = time.perf_counter()
-    theirs = published_scores(model, tokenizer, queries)
-    theirs_seconds = time.perf_counter() - start
-    scorer = MaskedScorer(LoadedModel("bert-base-sized", "random", model, tokenizer, torch.device("cpu"), "float32"), packed=True)
-    our_scores(scorer, queries[:1])
-    start = time.perf_counter()
-    ours = our_scores(scorer, queries)
-    ours_seconds = time.perf_counter() - start
+    packed = copy.deepcopy(model)  # the published way keeps the plain weights
+    scorer = MaskedScorer(LoadedModel("bert-base-sized", "random", packed, tokenizer, torch.device("cpu"), "float32"), packed=True)
+    ways = {"published": lambda: published_scores(model, tokenizer, queries), "ours": lambda: our_scores(scorer, queries)}
+    scores, wall, cpu = {}, dict.fromkeys(ways, float("inf")), dict.fromkeys(ways, float("inf"))
+    for _ in range(parsed.rounds):
+        for name, way in ways.items():
+            start, start_cpu = time.perf_counter(), time.process_time()
+            scores[name] = way()
+            wall[name] = min(wall[name], time.perf_counter() - start)
+            cpu[name] = min(cpu[name], time.process_time() - start_cpu)
+    theirs, ours, theirs_seconds, ours_seconds = scores["published"], scores["ours"], wall["published"], wall["ours"]
     gap = float(np.abs(ours - theirs).max())
     print(f"{parsed.facts} facts, {len(candidates)} candidates of 1 to {LONGEST} pieces, {torch.get_num_threads()} threads")
     print(f"published way {theirs_seconds:.2f} s, ours {ours_seconds:.2f} s: {theirs_seconds / ours_seconds:.2f} times as fast")
+    print(f"CPU time: {cpu['published']:.2f} s and {cpu['ours']:.2f} s, {cpu['published'] / cpu['ours']:.2f} times")
     print(f"largest difference {gap:.2e} nats", flush=True)
+    if parsed.plot:
+        draw_growth(parsed.plot, growth(scorer, contexts, parsed.rounds))
+    return 0 if theirs_seconds / ours_seconds >= FASTER and gap <= TOLERANCE else 1
+
+
+def growth(scorer: MaskedScorer, contexts: Sequence[tuple[str, str]], rounds: int) -> list[float]:
+    """Our seconds a fact for each number of candidates, the fastest of some rounds."""
     seconds = []
     for number in GROWTH:
         more = make_candidates(number, random.Random(number))
-        start = time.perf_counter()
-        our_scores(scorer, [TypedQuery(left, right, more) for left, right in contexts])
-        seconds.append((time.perf_counter() - start) / len(contexts))
+        times = []
+        for _ in range(rounds):
+            start = time.perf_counter()
+            our_scores(scorer, [TypedQuery(left, right, more) for left, right in contexts])
+            times.append((time.perf_counter() - start) / len(contexts))
+        seconds.append(min(times))
         print(f"{number} candidates: {seconds[-1] * 1000:.0f} ms a fact", flush=True)
-    if parsed.plot:
-        draw_growth(parsed.plot, seconds)
-    return 0 if theirs_seconds / ours_seconds >= FASTER and gap <= TOLERANCE else 1
+    return seconds
 
 
 def draw_growth(stem: Path, seconds: Sequence[float]) -> None:

@@ -8,7 +8,7 @@ tokens of the same word to its right (Kauf & Ivanova 2023), or the rest of a wor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,9 @@ from fluent.scoring.packed_linear import can_pack, pack
 
 TOKEN_BUDGET = 2048
 LOGITS_BYTES = 1 << 28
+ENOUGH_TOKENS = 1024
+"""A batch of so many tokens keeps the machine busy: it takes no sequence that is shorter than ``FULL`` of its longest."""
+FULL = 0.9
 _GAP = 1e-3
 
 
@@ -69,16 +72,17 @@ class MaskedScorer:
         found: list[dict[Ids, tuple[float, ...]]] = [{} for _ in queries]
         untyped: list[dict[int, PieceScore]] = [{} for _ in queries]
         copies = []
+        grouped: dict[tuple[str, ...], dict[int, tuple[list[Ids], Tensor]]] = {}  # facts of a relation share their candidates
         for number, query in enumerate(queries):
-            by_length: dict[int, list[Ids]] = {k: [] for k in query.masks}
-            for candidate in dict.fromkeys(ids[text] for text in query.candidates):
-                by_length.setdefault(len(candidate), []).append(candidate)
-            for k, same_length in by_length.items():
+            by_length = grouped.get(query.candidates)
+            if by_length is None:
+                by_length = grouped[query.candidates] = _by_length(ids[text] for text in query.candidates)
+            for k in {**dict.fromkeys(query.masks), **by_length}:
                 if k == 0:
                     continue
                 usual = (*ids[query.left], *[self.mask] * k, *ids[query.right])
                 sequence, places = query.layouts.get(k, (usual, range(len(ids[query.left]), len(ids[query.left]) + k)))
-                take = self._typed_reader(found[number], untyped[number], same_length)
+                take = self._typed_reader(found[number], untyped[number], *by_length.get(k, ([], torch.empty((0, k), dtype=torch.long))))
                 copies.append(_Copy([*self.before, *sequence, *self.after], [len(self.before) + place for place in places], take))
         self._run(copies, on_batch)
         return [
@@ -132,11 +136,10 @@ class MaskedScorer:
         return PieceScore(ids, logprobs, unknown is not None and unknown in ids)
 
     def _typed_reader(
-        self, found: dict[Ids, tuple[float, ...]], untyped: dict[int, PieceScore], candidates: list[Ids]
+        self, found: dict[Ids, tuple[float, ...]], untyped: dict[int, PieceScore], candidates: list[Ids], wanted: Tensor
     ) -> Callable[[Tensor], None]:
         def take(rows: Tensor) -> None:
-            wanted = torch.tensor(candidates, dtype=torch.long, device=rows.device).reshape(len(candidates), len(rows))
-            values = rows[torch.arange(len(rows), device=rows.device), wanted].double().cpu()
+            values = rows[torch.arange(len(rows), device=rows.device), wanted.to(rows.device)].double().cpu()
             found.update(zip(candidates, map(tuple, values.tolist()), strict=True))
             best, tokens = rows.max(dim=-1)
             untyped[len(rows)] = self._piece_score(tuple(tokens.tolist()), tuple(best.double().tolist()))
@@ -169,7 +172,9 @@ class MaskedScorer:
         rows = 0
         for copy in copies:
             more = len(copy.positions) if self.rows_first else len(copy.ids)
-            if batch and ((len(batch) + 1) * len(batch[0].ids) > self.token_budget or rows + more > most_rows):
+            padded = len(batch) * len(batch[0].ids) if batch else 0
+            mostly_padding = padded >= ENOUGH_TOKENS and len(copy.ids) < FULL * len(batch[0].ids)
+            if batch and (mostly_padding or padded + len(batch[0].ids) > self.token_budget or rows + more > most_rows):
                 yield batch
                 batch, rows = [], 0
             batch.append(copy)
@@ -221,6 +226,14 @@ class MaskedScorer:
             note(f"masked model: every position goes through the head ({type(error).__name__} when only wanted rows did)")
             return False
         return gap <= (_GAP if self.loaded.dtype == "float32" else 1.0)
+
+
+def _by_length(candidates: Iterable[Ids]) -> dict[int, tuple[list[Ids], Tensor]]:
+    """Number of pieces -> the candidates that have so many, each once, also as a tensor ``[candidates, pieces]``."""
+    groups: dict[int, list[Ids]] = {}
+    for candidate in dict.fromkeys(candidates):
+        groups.setdefault(len(candidate), []).append(candidate)
+    return {k: (same_length, torch.tensor(same_length, dtype=torch.long)) for k, same_length in groups.items()}
 
 
 def _token_reader(values: list[float], place: int, token: int) -> Callable[[Tensor], None]:
