@@ -110,7 +110,10 @@ def test_mean_and_sample_deviation_over_rounds() -> None:
     assert table["Acc low"].item() < 0.6 < table["Acc high"].item() and table["full"].item() == 1.0
     assert table["first as asked"].item() == pytest.approx(0.6)  # these questions are asked in gold order
     shown = paper_table(table, "US")
-    assert shown.to_numpy().tolist() == [[2, "(chance)", "50.0", "50.0", "0.500"], [2, "m", "60.0 ± 7.1", "60.0 ± 7.1", "0.400 ± 0.071"]]
+    assert shown.to_numpy().tolist() == [
+        [2, "(chance)", "", "50.0", "50.0", "0.500"],
+        [2, "m", 50, "60.0 ± 7.1", "60.0 ± 7.1", "0.400 ± 0.071"],
+    ]
     assert np.isnan(measures(results_of(rounds[:1]), resamples=200)["Acc sd"].item())
 
 

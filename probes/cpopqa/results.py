@@ -108,11 +108,11 @@ def paper_table(measured: pd.DataFrame, target: str) -> pd.DataFrame:
     rows: list[tuple[object, ...]] = []
     for n, part in measured[measured["target"] == target].groupby("n", sort=False):
         first, exact, difference = chance(int(str(n)))
-        rows.append((n, "(chance)", f"{100 * first:.1f}", f"{100 * exact:.1f}", f"{difference:.3f}"))
+        rows.append((n, "(chance)", "", f"{100 * first:.1f}", f"{100 * exact:.1f}", f"{difference:.3f}"))
         for _, one in part.iterrows():
             cells = [_with_spread(100 * one[name], 100 * one[f"{name} sd"], 1) for name in ("P@1", "Acc")]
-            rows.append((n, one["model"], *cells, _with_spread(one["Diff"], one["Diff sd"], 3)))
-    return pd.DataFrame(rows, columns=["n", "model", "P@1", "Acc", "Diff"])
+            rows.append((n, one["model"], one["questions"], *cells, _with_spread(one["Diff"], one["Diff sd"], 3)))
+    return pd.DataFrame(rows, columns=["n", "model", "questions", "P@1", "Acc", "Diff"])
 
 
 def _with_spread(value: float, spread: float, digits: int) -> str:
