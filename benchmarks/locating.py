@@ -69,17 +69,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gold, gold_good = _judge(gold_cases(asked.data, benchmarks), locators, misses)
     records, records_good = _judge(record_cases(asked.data, benchmarks), locators, misses)
     rows = sum(one.rows for one in measured.values())
-    report = "\n\n".join([
-        "# Locating objects: measured on the published data",
-        "Written by `python benchmarks/locating.py --write`; one core, the machine's other core busy.",
-        "## Spans marked by a reader",
-        _table(("group", "right", "of"), [(group, gold_good[group], gold[group]) for group in sorted(gold)]),
-        f"Recorded wrong cuts: {records_good.total()} of {records.total()} right.",
-        "## All published Google sentences",
-        _published_table(measured),
-        _method_table(measured),
-        f"Speed: {rows} sentences in {seconds:.1f} s of processor time, {rows / seconds:.0f} sentences/s.",
-    ])
+    report = "\n\n".join(
+        [
+            "# Locating objects: measured on the published data",
+            "Written by `python benchmarks/locating.py --write`; one core, the machine's other core busy.",
+            "## Spans marked by a reader",
+            _table(("group", "right", "of"), [(group, gold_good[group], gold[group]) for group in sorted(gold)]),
+            f"Recorded wrong cuts: {records_good.total()} of {records.total()} right.",
+            "## All published Google sentences",
+            _published_table(measured),
+            _method_table(measured),
+            f"Speed: {rows} sentences in {seconds:.1f} s of processor time, {rows / seconds:.0f} sentences/s.",
+        ]
+    )
     print(report)
     if asked.write:
         RESULTS.write_text(report + "\n", encoding="utf-8")
@@ -132,15 +134,38 @@ def _table(head: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
 
 
 def _published_table(measured: dict[str, Measured]) -> str:
-    head = ("language", "rows", "not found", "%", "published not found", "of these found", "unsure", "ambiguous",
-            "regular rows", "same %", "without shortened", "same %")
+    head = (
+        "language",
+        "rows",
+        "not found",
+        "%",
+        "published not found",
+        "of these found",
+        "unsure",
+        "ambiguous",
+        "regular rows",
+        "same %",
+        "without shortened",
+        "same %",
+    )
     lines = []
     for lang, one in [*sorted(measured.items()), ("all", _sum(measured))]:
-        lines.append((
-            lang, one.rows, one.rows - one.found, f"{100 * (one.rows - one.found) / one.rows:.2f}", one.rows - one.published, one.recovered,
-            one.unsure, one.ambiguous, one.regular, f"{100 * one.regular_same / one.regular:.2f}",
-            one.whole, f"{100 * one.whole_same / one.whole:.2f}",
-        ))
+        lines.append(
+            (
+                lang,
+                one.rows,
+                one.rows - one.found,
+                f"{100 * (one.rows - one.found) / one.rows:.2f}",
+                one.rows - one.published,
+                one.recovered,
+                one.unsure,
+                one.ambiguous,
+                one.regular,
+                f"{100 * one.regular_same / one.regular:.2f}",
+                one.whole,
+                f"{100 * one.whole_same / one.whole:.2f}",
+            )
+        )
     return _table(head, lines)
 
 

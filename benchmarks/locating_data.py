@@ -70,7 +70,7 @@ def in_failure_class(cells: dict[str, str], span: tuple[int, int]) -> bool:
         or any(letter.isalnum() for letter in tail)
         or (not unspaced and before[-1:].isalnum())
         or not before.strip()
-        or before.rstrip()[-1:] in "«„“\"(《（"
+        or before.rstrip()[-1:] in '«„“"(《（'
         or len(words) >= len(label_words) + 2
         or Levenshtein.normalized_similarity(form.casefold(), label.casefold()) < 0.5
         or Levenshtein.normalized_similarity(words[0], label_words[0]) < 0.5

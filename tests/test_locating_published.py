@@ -26,8 +26,7 @@ def benchmarks(published: Path) -> dict[tuple[str, str], Benchmark]:
 def locators(benchmarks: dict[tuple[str, str], Benchmark], published: Path) -> dict[tuple[str, str], Locator]:
     wanted = {(case.lang, case.relation) for case in [*gold_cases(published, benchmarks), *record_cases(published, benchmarks)]}
     return {
-        key: Locator(*key).fit([row_of(cells) for cells in benchmarks[key].table.to_dict("records")])
-        for key in sorted({*wanted, *SAMPLE})
+        key: Locator(*key).fit([row_of(cells) for cells in benchmarks[key].table.to_dict("records")]) for key in sorted({*wanted, *SAMPLE})
     }
 
 

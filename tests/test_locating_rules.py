@@ -24,8 +24,16 @@ def towns(lang_sentence: str, names: list[tuple[str, str]]) -> list[Row]:
 
 
 PAIRS = [
-    ("Norland", "Alvik"), ("Surland", "Bergen"), ("Ostland", "Corvo"), ("Vestland", "Delft"), ("Medland", "Ewell"),
-    ("Hinland", "Ferrol"), ("Oberland", "Ghent"), ("Unterland", "Hobart"), ("Sealand", "Imola"), ("Highland", "Jaca"),
+    ("Norland", "Alvik"),
+    ("Surland", "Bergen"),
+    ("Ostland", "Corvo"),
+    ("Vestland", "Delft"),
+    ("Medland", "Ewell"),
+    ("Hinland", "Ferrol"),
+    ("Oberland", "Ghent"),
+    ("Unterland", "Hobart"),
+    ("Sealand", "Imola"),
+    ("Highland", "Jaca"),
 ]
 
 
@@ -59,11 +67,14 @@ def test_the_tail_and_the_flags() -> None:
 
 @pytest.mark.parametrize("shape", ["NFC", "NFD"])
 @pytest.mark.parametrize("label_shape", ["NFC", "NFD"])
-@pytest.mark.parametrize(("lang", "sentence", "label"), [
-    ("vi", "Ông sinh ra ở Hà Nội.", "Hà Nội"),
-    ("ko", "그는 부산에서 태어났다.", "부산"),
-    ("cs", "Sídlí v Hradci Králové.", "Hradec Králové"),
-])
+@pytest.mark.parametrize(
+    ("lang", "sentence", "label"),
+    [
+        ("vi", "Ông sinh ra ở Hà Nội.", "Hà Nội"),
+        ("ko", "그는 부산에서 태어났다.", "부산"),
+        ("cs", "Sídlí v Hradci Králové.", "Hradec Králové"),
+    ],
+)
 def test_normalisation_forms_are_alike_and_offsets_are_the_sentences_own(
     shape: str, label_shape: str, lang: str, sentence: str, label: str
 ) -> None:
@@ -96,18 +107,21 @@ def test_the_template_tells_which_of_two_equal_places_is_the_object() -> None:
     assert Locator("en").locate(turned).start == 0
 
 
-@pytest.mark.parametrize(("lang", "sentence", "label", "expected"), [
-    ("hr", "Nizozemska je članica NATO-a.", "NATO", "NATO-a"),
-    ("hr", "Zgrada je u vlasništvu Newark-a, New Jersey.", "Newark, New Jersey", "Newark-a, New Jersey"),
-    ("ru", "Имя написано по-гречески.", "греческий язык", "по-гречески"),
-    ("uk", "Стадіон належить «Мілану».", "Мілан", "Мілану"),
-    ("en", "The tool is written in C++.", "C++", "C++"),
-    ("en", "He works for Apple Inc.", "Apple Inc.", "Apple Inc."),
-    ("zh", "他在《时尚》杂志工作。", "时尚杂志", "《时尚》杂志"),
-    ("es", "Es miembro de los Vengadores.", "Los Vengadores", "Vengadores"),
-    ("it", "È la capitale dell'Italia.", "Italia", "Italia"),
-    ("zh", "美因茨州的首府是美因茨 (Mainz)。", "美因茨", "美因茨"),
-])
+@pytest.mark.parametrize(
+    ("lang", "sentence", "label", "expected"),
+    [
+        ("hr", "Nizozemska je članica NATO-a.", "NATO", "NATO-a"),
+        ("hr", "Zgrada je u vlasništvu Newark-a, New Jersey.", "Newark, New Jersey", "Newark-a, New Jersey"),
+        ("ru", "Имя написано по-гречески.", "греческий язык", "по-гречески"),
+        ("uk", "Стадіон належить «Мілану».", "Мілан", "Мілану"),
+        ("en", "The tool is written in C++.", "C++", "C++"),
+        ("en", "He works for Apple Inc.", "Apple Inc.", "Apple Inc."),
+        ("zh", "他在《时尚》杂志工作。", "时尚杂志", "《时尚》杂志"),
+        ("es", "Es miembro de los Vengadores.", "Los Vengadores", "Vengadores"),
+        ("it", "È la capitale dell'Italia.", "Italia", "Italia"),
+        ("zh", "美因茨州的首府是美因茨 (Mainz)。", "美因茨", "美因茨"),
+    ],
+)
 def test_endings_are_in_and_marks_and_articles_are_out(lang: str, sentence: str, label: str, expected: str) -> None:
     assert form(Locator(lang).locate(Row(sentence, label))) == expected
 

@@ -155,7 +155,8 @@ class Careless(Parrot):
 
 
 @pytest.mark.parametrize(
-    ("answer", "times"), [("bare text", 1), (Answer(b"bytes"), 1), (Answer(42), 1), (Answer("twice."), 2)]  # type: ignore[arg-type]
+    ("answer", "times"),
+    [("bare text", 1), (Answer(b"bytes"), 1), (Answer(42), 1), (Answer("twice."), 2)],  # type: ignore[arg-type]
 )
 def test_a_back_end_that_breaks_its_contract_is_told(tmp_path: Path, answer: object, times: int) -> None:
     with pytest.raises(UserError, match="back end parrot breaks its contract"):

@@ -17,10 +17,35 @@ from fluent.locating.text import Word, split_words
 
 _BRACKETS = re.compile(r"\s*[(（\[][^)）\]]*[)）\]]")
 _REGION = re.compile(r"[,،、，/;]")
-_LEGAL = frozenset((
-    "inc", "ltd", "llc", "corp", "co", "corporation", "company", "limited", "plc", "gmbh", "ag", "kg", "se", "sa", "spa", "srl", "nv",
-    "bv", "ab", "asa", "oy", "oyj", "as", "kk", "pty",
-))
+_LEGAL = frozenset(
+    (
+        "inc",
+        "ltd",
+        "llc",
+        "corp",
+        "co",
+        "corporation",
+        "company",
+        "limited",
+        "plc",
+        "gmbh",
+        "ag",
+        "kg",
+        "se",
+        "sa",
+        "spa",
+        "srl",
+        "nv",
+        "bv",
+        "ab",
+        "asa",
+        "oy",
+        "oyj",
+        "as",
+        "kk",
+        "pty",
+    )
+)
 _FEWEST_LABELS = 3
 
 

@@ -16,8 +16,15 @@ from fluent.locating.subject import overlaps_all, subject_windows
 from fluent.locating.text import Word, fold, split_words
 
 _TRUST = {
-    "exact": 0.98, "inflected": 0.96, "known": 0.93, "reduced": 0.92, "alias": 0.9, "english": 0.9,
-    "part": 0.8, "similar": 0.85, "frame": 0.8,
+    "exact": 0.98,
+    "inflected": 0.96,
+    "known": 0.93,
+    "reduced": 0.92,
+    "alias": 0.9,
+    "english": 0.9,
+    "part": 0.8,
+    "similar": 0.85,
+    "frame": 0.8,
 }
 _ENOUGH = 0.85
 _SURE = 0.85
@@ -145,8 +152,12 @@ class Locator:
         best = max(outside, key=lambda place: (place.confidence, self._order(place, sentence)))
         best = self._longer(best, outside)
         best = self._whole_filler(best, sentence)
-        rivals = [p for p in places if p.match.score * _TRUST[p.match.method] >= 0.9 * best.match.score * _TRUST[best.match.method]
-                  and (p.match.last <= best.match.first or p.match.first >= best.match.last)]
+        rivals = [
+            p
+            for p in places
+            if p.match.score * _TRUST[p.match.method] >= 0.9 * best.match.score * _TRUST[best.match.method]
+            and (p.match.last <= best.match.first or p.match.first >= best.match.last)
+        ]
         return best, bool(rivals)
 
     def _ways(self, sentence: _Sentence) -> Iterator[Iterable[Match]]:

@@ -87,7 +87,8 @@ def partial_matches(form: Form, words: Sequence[Word], similarity: Similarity) -
     for place, word in enumerate(words):
         step, likeness = max(
             ((step, similarity.compare(name, word).score) for step, name in enumerate(form.words) if len(name.text) > 2 or name.unspaced),
-            key=lambda pair: pair[1], default=(0, 0.0),
+            key=lambda pair: pair[1],
+            default=(0, 0.0),
         )
         if likeness >= _LEAST_LIKENESS:
             used[place] = (step, likeness)

@@ -19,7 +19,7 @@ _QUOTES = tuple((pair[0], pair[1]) for pair in ("«»", "„“", "“”", "‚
 def widen(row: Row, words: Sequence[Word], match: Match, similarity: Similarity, categories: Categories) -> tuple[int, int]:
     """Start and end, in characters of the row's sentence, of the object that the match stands for."""
     first, last = match.first, match.last
-    if match.form is not None and _is_article(match.form.words[0], words[first : last]):
+    if match.form is not None and _is_article(match.form.words[0], words[first:last]):
         first += 1
     if not match.trail and last < len(words) and words[last].is_ending:
         last += 1

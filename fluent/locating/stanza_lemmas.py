@@ -1,6 +1,6 @@
 """Stanza's lemmas beside simplemma's, for those who have Stanza and its models installed; nothing here needs it.
 
-    Locator("fi", "P19", lemmatise=stanza_lemmatiser("fi", folder))
+Locator("fi", "P19", lemmatise=stanza_lemmatiser("fi", folder))
 """
 
 from __future__ import annotations

@@ -31,15 +31,29 @@ def _mark_ranges() -> str:
 
 
 _MARKS = _mark_ranges() + _IGNORABLE
-_UNSPACED = "\u0e01-\u0e30\u0e32-\u0e33\u0e40-\u0e46\u0e81-\u0ec6\u1000-\u109f\u1780-\u17d3\u3005-\u3007\u3041-\u30fa\u30fc-\u30ff" \
+_UNSPACED = (
+    "\u0e01-\u0e30\u0e32-\u0e33\u0e40-\u0e46\u0e81-\u0ec6\u1000-\u109f\u1780-\u17d3\u3005-\u3007\u3041-\u30fa\u30fc-\u30ff"
     "\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
 """Thai, Lao, Burmese, Khmer, kana and Han: scripts that set no blank between words."""
 
 _WORD = re.compile(f"[{_UNSPACED}][{_MARKS}]*|(?:(?![{_UNSPACED}])[^\\W_][{_MARKS}]*)+[+#]*")
 _DROPPED = re.compile(f"[{_IGNORABLE}\u0307\u02bb-\u02bf\u05b0-\u05c7\u064b-\u065f\u0670]")
-_SAME = str.maketrans({
-    "ı": "i", "ك": "ک", "ي": "ی", "ى": "ی", "أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ة": "ه", "ۀ": "ه", "ё": "е",
-})
+_SAME = str.maketrans(
+    {
+        "ı": "i",
+        "ك": "ک",
+        "ي": "ی",
+        "ى": "ی",
+        "أ": "ا",
+        "إ": "ا",
+        "آ": "ا",
+        "ٱ": "ا",
+        "ة": "ه",
+        "ۀ": "ه",
+        "ё": "е",
+    }
+)
 _PLAIN = str.maketrans({"ł": "l", "đ": "d", "ð": "d", "ø": "o", "æ": "ae", "œ": "oe", "þ": "th", "ə": "e", "ŋ": "n", "ħ": "h"})
 _LONGEST_ENDING = 5
 _BREAKS = re.compile(r"\s[-–—−]+\s|[—―:：]")
