@@ -25,6 +25,7 @@ from probes.zhoblimp.page.draft import Draft, differences, generate
 from probes.zhoblimp.page.guide import TEXT
 from probes.zhoblimp.page.projects import NEW, ChangedElsewhere, Projects
 from probes.zhoblimp.page.workbench import Workbench
+from probes.zhoblimp.phrases import parse_phrases
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
@@ -175,6 +176,11 @@ def test_the_helps_examples_work(tmp_path: Path) -> None:
         assert len(generate(draft, made.vocabulary, made.phrases, 10, 0, 100).pairs) == 10
 
 
+def test_the_helps_phrases_are_phrases() -> None:
+    written = re.findall(r"`(\{.*?\})`", TEXT, re.DOTALL)
+    assert len(written) == 1 and list(parse_phrases(written[0])) == ["Worker", "Name"]
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api")
@@ -288,6 +294,9 @@ def test_a_paradigm_from_nothing_by_keyboard_alone(browser: Any, address: str, t
     tab.sees("classifier_try.json saved")
     stored = json.loads((tmp_path / "projects" / "mine" / "paradigms" / "classifier_try.json").read_text(encoding="utf-8"))
     assert stored["good_rule"] == [good for good, _ in rules] and stored["strict_MP"] is True
+    assert not tab.page.get_by_text("was changed since these pairs were made").is_visible()
+    tab.field("good 0").fill("那里有")
+    tab.sees("The paradigm was changed since these pairs were made")
     assert tab.complaints == [] and tab.hosts == {address.split("/")[2]}
 
 
@@ -332,10 +341,18 @@ def test_mistakes_are_told_and_two_tabs_meet(browser: Any, address: str, tmp_pat
     one.field("pos").fill("NN")
     one.button("Add this word").click()
     one.sees("unsaved: vocabulary, phrases")
+    one.field("New property").fill("taste")
+    one.button("Add this property").click()
+    one.field("taste").wait_for()
+    one.field("expression").fill("柠檬")
+    one.field("taste").fill("sour")
+    one.button("Add this word").click()
+    one.page.wait_for_function("[...document.querySelectorAll('textarea')].some(area => area.value.endsWith('\\tsour\\n'))")
     one.button("Save vocabulary").click()
     one.sees("vocabulary.tsv saved")
     one.page.get_by_text("unsaved: phrases", exact=True).wait_for()
-    assert (tmp_path / "projects" / "zh" / "vocabulary.tsv").read_text(encoding="utf-8").endswith("\n桃子\tNN\n")
+    stored = (tmp_path / "projects" / "zh" / "vocabulary.tsv").read_text(encoding="utf-8").splitlines()
+    assert stored[0].endswith("\tstem\ttaste") and stored[-2:] == ["桃子\tNN", "柠檬" + "\t" * 11 + "sour"]
     assert not list(tmp_path.rglob("*evil*")) and one.complaints == []
 
 

@@ -185,8 +185,9 @@ class Page:
         self.changed()
 
     def changed(self) -> None:
-        """Tell the person and the browser whether there is unsaved work."""
+        """Tell the person and the browser whether there is unsaved work, and whether the preview is out of date."""
         self.show_state()
+        self.preview.show_age()
         if self.bench.changed != self.warned:
             self.warned = self.bench.changed
             ui.run_javascript(f"window.unsaved = {'true' if self.warned else 'false'}")

@@ -32,6 +32,21 @@ repeats the rule of **another** good row, the word moves there from that row. Ev
 
 Properties are the columns of the vocabulary; `/` between two property names means either of them.
 
+#### Words and phrases
+
+The **vocabulary** has a word a row and a property a column; a cell may hold several values, separated by `/`. Add a word or
+a property with the form, or paste rows from a spreadsheet into the text. A word that a
+rule spells out need not stand there.
+
+A **phrase** has a name and one or more sequences of elements, of which one is drawn; positions count the elements from 0:
+
+`{"Worker": [[{"type": "Direct", "rule": ["这", "那"]}, {"type": "Matched", "rule": {"pos": "M", "matchedPosition": 2,
+"matchedProperties": "classifier"}}, {"type": "Lexical", "rule": {"pos": "NN", "subcat": "person"}}],
+[{"type": "Phrase", "rule": {"name": "Name"}}]], "Name": [[{"type": "Lexical", "rule": {"pos": "NR"}}]]}`
+
+`Direct` is one of these words, `Lexical` a word of the vocabulary, `Matched` one that agrees with another element, `Phrase`
+another phrase. The rows then say `phrase:Worker`.
+
 #### Three worked examples (project made from the Chinese words)
 
 **Passive: the subject must be able to undergo it**

@@ -47,6 +47,12 @@ class Preview:
             ui.button("Generate sentences", on_click=make).props("no-caps")
         self.shown()
 
+    def show_age(self) -> None:
+        """Say so if the rows were changed after the pairs were made."""
+        if self.generated is not None:
+            current = self.made_from == self.bench.draft
+            self.age.text = "" if current else "The paradigm was changed since these pairs were made: generate anew."
+
     def clear(self) -> None:
         """Forget the pairs: another paradigm is open now."""
         self.generated = self.result = None
@@ -65,6 +71,8 @@ class Preview:
             ui.label("Nothing generated yet.").classes("text-grey-8")
             return
         made = self.generated
+        self.age = ui.label().classes("text-negative").props("aria-live=polite")
+        self.show_age()
         ui.label(f"{len(made.pairs)} pairs in {made.attempts} draws").props("role=status")
         if made.rejected:
             reasons = "; ".join(f"{reason}: {count}" for reason, count in made.rejected.most_common())

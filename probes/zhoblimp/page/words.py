@@ -32,7 +32,8 @@ class WordsTab:
             ui.button("Save vocabulary", on_click=lambda: save(bench, bench.words, self.on_change, self._reloaded)).props("no-caps")
             ui.button("Save vocabulary as", on_click=self._save_as).props("no-caps outline")
         self.table()
-        self._form()
+        with ui.expansion("Add a word or a property").classes("w-full"):
+            self.form()
         self.message = ui.label().classes("text-negative").props("role=alert")
         area = ui.textarea("Vocabulary text (tab-separated)", value=bench.words.text, on_change=lambda event: self._edit(event.value or ""))
         self.area = area.classes("w-full").props("outlined debounce=300 spellcheck=false input-class='mono' input-style='height: 22rem'")
@@ -50,27 +51,42 @@ class WordsTab:
         table = ui.table(rows=rows, columns=columns, row_key="row", pagination=10).classes("w-full").props("dense")
         search.bind_value_to(table, "filter")
 
-    def _form(self) -> None:
-        """A field a column; adds one row to the text."""
-        with ui.expansion("Add a word").classes("w-full"):
-            with ui.row().classes("w-full gap-2"):
-                boxes = [ui.input(name).props("dense outlined").classes("w-32") for name in self.bench.vocabulary.columns]
+    @ui.refreshable_method
+    def form(self) -> None:
+        """A field a column, which add one row to the text; and a field for one more column (a browser's field takes no tab)."""
+        columns = self.bench.vocabulary.columns
+        with ui.row().classes("w-full gap-2"):
+            boxes = [ui.input(name).props("dense outlined").classes("w-32") for name in columns]
 
-            def add() -> None:
-                with told():
-                    cells = [str(box.value or "").strip() for box in boxes]
-                    if not cells[self.bench.vocabulary.columns.index("expression")]:
-                        raise UserError("fill in the column expression: the word itself")
-                    self.area.value = self.bench.words.text.rstrip("\n") + "\n" + "\t".join(cells).rstrip("\t") + "\n"
-                    for box in boxes:
-                        box.value = ""
+        def add() -> None:
+            with told():
+                cells = [str(box.value or "").strip() for box in boxes]
+                if not cells[columns.index("expression")]:
+                    raise UserError("fill in the column expression: the word itself")
+                self.area.value = self.bench.words.text.rstrip("\n") + "\n" + "\t".join(cells).rstrip("\t") + "\n"
+                for box in boxes:
+                    box.value = ""
 
-            ui.button("Add this word", on_click=add).props("no-caps outline")
+        def add_property() -> None:
+            with told():
+                name = check_name(str(new.value or "").strip(), "property")
+                if name in columns:
+                    raise UserError(f"there is a property '{name}' already")
+                head, end, rest = self.bench.words.text.partition("\n")
+                self.area.value = f"{head}\t{name}{end}{rest}"
+
+        ui.button("Add this word", on_click=add).props("no-caps outline")
+        with ui.row().classes("w-full gap-2 items-center mt-2"):
+            new = ui.input("New property").props("dense outlined").classes("w-48")
+            ui.button("Add this property", on_click=add_property).props("no-caps outline")
 
     def _edit(self, text: str) -> None:
+        columns = self.bench.vocabulary.columns
         self.message.text = self.bench.edit_words(text)
         if not self.message.text:
             self.table.refresh()
+            if self.bench.vocabulary.columns != columns:
+                self.form.refresh()
         self.on_change()
 
     def _open(self, file: str) -> None:
@@ -100,6 +116,7 @@ class PhrasesTab:
     def shown(self) -> None:
         """Each phrase readably, then the JSON text."""
         ui.button("Save phrases", on_click=lambda: save(self.bench, self.bench.rules, self.on_change, self._reloaded)).props("no-caps")
+        ui.label("How a phrase is written stands in Help, under Words and phrases.").classes("text-sm text-grey-8")
         self.list()
         self.message = ui.label().classes("text-negative").props("role=alert")
         area = ui.textarea("Phrases (JSON)", value=self.bench.rules.text, on_change=lambda event: self._edit(event.value or ""))
