@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -13,9 +14,11 @@ from fluent.console import UserError
 from fluent.records.run import read_run
 from probes.mlama import query as query_module
 from probes.mlama.__main__ import main
+from probes.mlama.bias import bias_table
+from probes.mlama.measures import p1_by_relation
 from probes.mlama.query import Options, query
-from probes.mlama.report import TITLES
-from probes.mlama.results import read_result, read_results
+from probes.mlama.report import TITLES, left_out, page
+from probes.mlama.results import Place, Results, read_result, read_results
 from reader import MLama
 from tests.mlama_world import FACTS, TEMPLATES, tiny_masked, write_lines, write_toy
 
@@ -155,6 +158,33 @@ def test_report_asks_and_writes_everything_in_one_go(toy: Path, model: str, tmp_
     assert all(f"## {TITLES[name]}" in page for name in TITLES if name != "articles")
     assert page.count("![figure") == 3
     assert "mlama-tyq" in page
+
+
+def test_report_tells_what_was_not_asked(toy: Path, model: str, tmp_path: Path) -> None:
+    results = Results(Place(tmp_path, model, "causal"), {"en": {"P36": pd.DataFrame()}})
+    assert left_out({"en": ["P36"], "it": ["P36", "P37"]}, results) == {"it": ["P36", "P37"]}
+    assert "over fewer of them there: it: P36, P37; ja: P37." in page(tmp_path, [], [], results, {"it": ["P36", "P37"], "ja": ["P37"]})
+    assert "fewer" not in page(tmp_path, [], [], results, {})
+
+
+def test_answers_of_different_settings_are_told(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, everything = MLama(toy), Options("tiny", "tyq", tmp_path / "out")
+    query(data, everything, ["en"], scorer=tiny_masked())
+    read_results(everything.place)
+    assert "different settings" not in capsys.readouterr().err
+    query(data, Options("tiny", "tyq", tmp_path / "out", limit=2), ["en"], ["P36"], scorer=tiny_masked())
+    read_results(everything.place)
+    assert "holds answers of 2 different settings" in capsys.readouterr().err
+
+
+def test_untyped_answers_have_neither_chance_nor_ranks(toy: Path, tmp_path: Path) -> None:
+    for method in ("tyq", "untyq"):
+        options = Options("tiny", method, tmp_path / "out")
+        query(MLama(toy), options, ["en"], scorer=tiny_masked())
+        results = read_results(options.place)
+        table = p1_by_relation(results)
+        found = [table["chance"].notna(), table["mean reciprocal rank"].notna(), bias_table(results)["entropy"].notna()]
+        assert all(column.tolist() == [method == "tyq"] * 3 for column in found)
 
 
 def test_template_sets_are_asked_and_compared(toy: Path, model: str, tmp_path: Path) -> None:

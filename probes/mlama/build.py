@@ -80,7 +80,8 @@ def build(
             kept[relation] = [vars_of(one) | {"sub_label": labels[one.sub_uri], "obj_label": labels[one.obj_uri]} for one in both]
         shares[lang] = sum(map(len, kept.values())) / total if total else 0.0
         if shares[lang] > min_coverage:
-            write_language(out / lang, translate_templates(lama.templates, lang, translator, store, repairs), kept)
+            translated = translate_templates(lama.templates, lang, translator, store, repairs)
+            write_language(out / lang, translated, {relation: rows for relation, rows in kept.items() if relation in translated})
     return shares
 
 

@@ -24,7 +24,8 @@ def draw_coverage(table: pd.DataFrame, folder: Path, remark: str) -> list[Path]:
         axis.hist(table["triples"], bins=min(20, max(5, len(table))), color=COLOURS[0], edgecolor="white")
         axis.set_xlabel("triples")
         axis.set_ylabel("languages")
-        axis.yaxis.set_major_locator(MaxNLocator(integer=True))
+        for scale in (axis.xaxis, axis.yaxis):
+            scale.set_major_locator(MaxNLocator(integer=True))
         return save(figure, folder, "figure1_coverage", remark, CREATOR)
 
 
@@ -38,10 +39,11 @@ def draw_split(tables: Mapping[str, pd.DataFrame], folder: Path, remark: str) ->
             axis.hist(
                 list(kept.values()),
                 bins=bins,
-                label=[f"{one}, mean {values.mean():.2f}" for one, values in kept.items()],
+                label=[f"{one}, mean of {len(values)} {values.mean():.2f}" for one, values in kept.items()],
                 color=COLOURS[: len(kept)],
             )
             axis.set_xlabel("p1")
+            axis.yaxis.set_major_locator(MaxNLocator(integer=True))
             axis.legend(fontsize=7)
         axes[0].set_ylabel("languages")
         return save(figure, folder, "figure2_pieces", remark, CREATOR)

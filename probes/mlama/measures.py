@@ -30,7 +30,11 @@ def macro(frames: Frames) -> float:
 
 
 def p1_by_relation(results: Results) -> pd.DataFrame:
-    """A row a (language, relation). majority: the share that always naming the most frequent object would get right."""
+    """A row a (language, relation). majority: the share that always naming the most frequent object would get right.
+
+    Untyped answers are chosen from no candidates and have no ranks: chance and mean reciprocal rank are NaN.
+    """
+    ranked = not results.place.method.startswith("untyq")
     rows = []
     for lang, frames in results.frames.items():
         for relation, frame in frames.items():
@@ -41,7 +45,7 @@ def p1_by_relation(results: Results) -> pd.DataFrame:
                 "p1": float(frame["correct"].mean()) if size else float("nan"),
                 "majority": float(frame["gold"].value_counts().iloc[0] / size) if size else float("nan"),
                 "chance": 1 / candidates if candidates else float("nan"),
-                "mean reciprocal rank": float((1 / frame["rank"]).fillna(0).mean()) if size else float("nan"),
+                "mean reciprocal rank": float((1 / frame["rank"]).fillna(0).mean()) if size and ranked else float("nan"),
                 "ties": int((frame["tied"] > 0).sum()),
                 "gold not competing": int(frame["gold_status"].isin(["unknown", "too-long", "no-pieces"]).sum()),
             })  # fmt: skip

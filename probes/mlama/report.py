@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fluent.console import UserError, note
@@ -63,7 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
         tables["articles"] = articles_table(tables["p1"], articles)
         figures += draw_articles(tables["articles"], folder, remark)
     write_tables(folder, tables, remark)
-    write_text(folder / "report.md", page(folder, list(tables), figures, results))
+    chosen = data.select(arguments.langs, arguments.relations)
+    write_text(folder / "report.md", page(folder, list(tables), figures, results, left_out(chosen, results)))
     print(f"{len(tables)} tables and {len(figures) // 2} figures are in {folder}; {folder / 'report.md'} shows them\n{remark}")
     return 0
 
@@ -92,10 +93,21 @@ def result_tables(results: Results) -> Tables:
     return tables | {"pooling": pooling_table(results), "pooling_relations": pooling_by_relation(results)}
 
 
-def page(folder: Path, names: Sequence[str], figures: Sequence[Path], results: Results) -> str:
-    """The report as Markdown: what made it, figures, tables."""
+def left_out(chosen: Mapping[str, Sequence[str]], results: Results) -> dict[str, list[str]]:
+    """lang -> relations that were chosen but not asked; languages with all of theirs are not in it."""
+    missing = {lang: [one for one in names if one not in results.frames.get(lang, {})] for lang, names in chosen.items()}
+    return {lang: names for lang, names in missing.items() if names}
+
+
+def page(
+    folder: Path, names: Sequence[str], figures: Sequence[Path], results: Results, missing: Mapping[str, Sequence[str]] | None = None
+) -> str:
+    """The report as Markdown: what made it, what was not asked, figures, tables."""
     place = results.place
     lines = [f"# {place.model}: {place.method}, templates {place.templates}", "", *(f"`{one}`" for one in results.signatures), ""]
+    if missing:
+        told = "; ".join(f"{lang}: {', '.join(relations)}" for lang, relations in missing.items())
+        lines += [f"Not asked, so that means over relations are over fewer of them there: {told}.", ""]
     lines += [f"![{path.stem}]({path.name})\n" for path in figures if path.suffix == ".png"]
     for name in names:
         body = (folder / f"{name}.md").read_text(encoding="utf-8").partition("-->\n\n")[2]

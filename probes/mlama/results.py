@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fluent.console import UserError
+from fluent.console import UserError, note
 from fluent.records.atomic import write_bytes
 from fluent.records.run import RunRecord, file_sha256, read_run, run_path, write_run
 
@@ -138,11 +138,14 @@ def read_results(place: Place, languages: list[str] | None = None, relations: li
             frame, record = read_result(path)
             frames.setdefault(lang, {})[path.stem] = frame
             signatures.add(without_data(record.signature))
-            candidates[lang, path.stem] = record.pool_size
+            if not place.method.startswith("untyq"):  # untyped answers are chosen from the whole vocabulary
+                candidates[lang, path.stem] = record.pool_size
         if languages and lang not in frames:
             raise UserError(f"{place.folder} has no results for language {lang}; query it first (there are: {', '.join(present)})")
     if not frames:
         raise UserError(f"no results in {place.folder}; run query first")
+    if len(signatures) > 1:
+        note(f"{place.folder} holds answers of {len(signatures)} different settings, counted together: {' '.join(sorted(signatures))}")
     return Results(place, frames, tuple(sorted(signatures)), candidates)
 
 
