@@ -15,6 +15,7 @@ from fluent.scoring.masked import MaskedScorer
 from fluent.scoring.masked_contract import PieceScore, TypedQuery, TypedResult
 from probes.mlama.asking import CHUNK, CausalAsker, MaskedAsker, Row, with_gold
 from probes.mlama.displacement import displaced_layout, displaced_words
+from probes.mlama.query import MASKS
 from probes.mlama.questions import Question, make_questions
 from reader import MLama
 from tests.mlama_world import tiny_masked, write_toy
@@ -212,10 +213,12 @@ def test_objects_missing_from_the_candidates_are_added() -> None:
 
 
 def test_questions_leave_out_subjects_that_hold_the_mask(tmp_path: Path) -> None:
-    facts = {("en", "P36"): {0: ("The [MASK]", "Q1", "Ostby", "Q2"), 1: ("A [Y] B", "Q3", "Ostby", "Q2")}}
+    facts = {
+        ("en", "P36"): {0: ("The [MASK]", "Q1", "Ostby", "Q2"), 1: ("A [Y] B", "Q3", "Ostby", "Q2"), 2: ("<mask>", "Q4", "Ostby", "Q2")}
+    }
     data = MLama(write_toy(tmp_path, facts, {"en": {"P36": "The capital of [X] is [Y] ."}}))
-    found = make_questions(data, "en", "P36", mask="[MASK]")
-    assert found.left_out == {"mask-in-subject": 1}
+    found = make_questions(data, "en", "P36", masks=MASKS)
+    assert found.left_out == {"mask-in-subject": 2}
     assert [(one.left, one.right) for one in found.questions] == [("The capital of A [Y] B is ", " .")]
 
 

@@ -21,7 +21,7 @@ def draw_coverage(table: pd.DataFrame, folder: Path, remark: str) -> list[Path]:
     """Figure 1: how many languages have how many triples."""
     with look():
         figure, (axis,) = panels(["triples of a language"], width=5)
-        axis.hist(table["triples"], bins=min(20, max(5, len(table))), color=COLOURS[0], edgecolor="white")
+        axis.hist(table["triples"], bins=20, range=(0, max(1, int(table["triples"].max()))), color=COLOURS[0], edgecolor="white")
         axis.set_xlabel("triples")
         axis.set_ylabel("languages")
         for scale in (axis.xaxis, axis.yaxis):
@@ -39,7 +39,7 @@ def draw_split(tables: Mapping[str, pd.DataFrame], folder: Path, remark: str) ->
             axis.hist(
                 list(kept.values()),
                 bins=bins,
-                label=[f"{one}, mean of {len(values)} {values.mean():.2f}" for one, values in kept.items()],
+                label=[f"{one}, mean {values.mean():.2f}, languages: {len(values)}" for one, values in kept.items()],
                 color=COLOURS[: len(kept)],
             )
             axis.set_xlabel("p1")

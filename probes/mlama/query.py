@@ -23,6 +23,8 @@ from probes.mlama.results import METHODS, USUAL_TEMPLATES, Place, file_name, is_
 from reader import TEMPLATES, MLama
 
 DEFAULT_OUT = Path("mlama_results")
+MASKS = ("[MASK]", "<mask>")
+"""The mask tokens of BERT's and RoBERTa's kin; known before a model is loaded, and alike for all models."""
 
 
 @dataclass(frozen=True)
@@ -166,9 +168,9 @@ def _tasks(
         if sets is not None and lang not in sets:
             raise UserError(f"{options.templates} has no templates for {lang}; add {lang}/{TEMPLATES} or choose other languages")
         for relation in names:
-            questions = make_questions(data, lang, relation, None if sets is None else sets[lang], "[MASK]")
+            questions = make_questions(data, lang, relation, None if sets is None else sets[lang], MASKS)
             if questions.left_out:
-                note(f"{lang} {relation}: {sum(questions.left_out.values())} triples left out, their subject holds [MASK]")
+                note(f"{lang} {relation}: {sum(questions.left_out.values())} left out, subject holds {' or '.join(MASKS)}")
             candidates = lists.of(lang, relation, data.triples(lang, relation).values())
             if not questions.questions or not candidates:
                 note(f"{lang} {relation}: no {'candidates' if questions.questions else 'facts'}, left out")

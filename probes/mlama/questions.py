@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fluent.console import UserError
@@ -38,11 +38,11 @@ class QuestionSet:
 
 
 def make_questions(
-    data: MLama, lang: str, relation: str, templates: Mapping[str, str] | None = None, mask: str | None = None
+    data: MLama, lang: str, relation: str, templates: Mapping[str, str] | None = None, masks: Sequence[str] = ()
 ) -> QuestionSet:
     """The questions of a relation, in the order of lineid.
 
-    templates: relation -> template instead of the data's own. mask: the model's mask token, which no label may hold: such a triple is
+    templates: relation -> template instead of the data's own. masks: mask tokens, which no subject may hold: such a triple is
     left out, since its subject would be taken for the question. ``UserError``: no template, or not one [X] and one [Y].
     """
     template = data.template(lang, relation) if templates is None else _other_template(templates, lang, relation)
@@ -50,7 +50,7 @@ def make_questions(
     questions = []
     masked = 0
     for _, triple in sorted(data.triples(lang, relation).items()):
-        if mask and mask in triple.sub_label:
+        if any(mask in triple.sub_label for mask in masks):
             masked += 1
             continue
         left, right = (fill_template(side, triple, "x") for side in (before, after))
