@@ -32,11 +32,11 @@ def fact_gains(selections: Sequence[Selection], scores_of: Callable[[RankTable],
                 }
                 ids = {"lang": table.lang, "verbalisation": v, "relation": table.relation}
                 parts.append(pd.DataFrame(ids | {c: table.facts[c] for c in ("sub_uri", "obj_uri")} | values)[both])
-    if lacking:
-        note(f"{lacking} of {whole} sentences have no score, or their template has none; they are left out of means and correlations")
     facts = pd.concat(parts, ignore_index=True)
     if facts.empty:
         raise UserError("no sentence has a score: are the scores of these dumps?")
+    if lacking:
+        note(f"{lacking} of {whole} sentences have no score, or their template has none; they are left out of means and correlations")
     return facts
 
 

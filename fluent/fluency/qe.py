@@ -77,6 +77,8 @@ def write_quality(folder: DumpFolder, arguments: argparse.Namespace) -> list[Pat
     retrieval = pd.concat([retrieval_gains(selection) for selection in selections], ignore_index=True)
     if arguments.back_end == "file" and holds_gains(arguments.scores):
         arguments.qe = arguments.scores
+        if gains(retrieval, read_quality_gains(arguments.qe)).empty:  # before the first table is written
+            raise UserError(f"{arguments.qe} has no gain of any language and verbalisation of these dumps; choose others with --langs")
     else:
         scores_of, label = scorer_of(folder, selections, arguments)
         facts = fact_gains(selections, scores_of)
@@ -126,8 +128,6 @@ def make_judge(folder: DumpFolder, selections: list[Selection], arguments: argpa
         )
     tables = [table for selection in selections for table in selection.tables.values()]
     probed = {arguments.probed: ""} if arguments.probed else probed_models(folder, tables)
-    if not probed:
-        note("the dumps do not say which model was probed (--probed does): a judge that is the same model would not be seen")
     unigrams = None if arguments.unigram is None else read_unigrams(arguments.unigram)
     judge = LanguageModelJudge(
         arguments.model or DEFAULT_MODEL,
@@ -137,6 +137,8 @@ def make_judge(folder: DumpFolder, selections: list[Selection], arguments: argpa
         device=arguments.device,
         dtype=arguments.dtype,
     )
+    if not probed:
+        note("the dumps do not say which model was probed (--probed does): a judge that is the same model would not be seen")
     if judge.circular:
         note(f"{CIRCULAR}; choose another --model to learn something of fluency")
     return judge
@@ -157,8 +159,6 @@ def write_correlations(
     """``qe_correlations.tsv`` and ``.tex``; printed as well."""
     quality = read_quality_gains(arguments.qe)
     relations = gains(retrieval, quality)
-    if relations.empty:
-        raise UserError(f"{arguments.qe} has no gain of any language and verbalisation of these dumps; choose others with --langs")
     lengths = facts if facts is not None else fact_gains(selections, lambda table: table.rank * 0.0)  # lengths are in the dumps
     relations = relations.merge(relation_gains(lengths)[[*KEY, LENGTH]], how="left", on=KEY)
     found = [("relations", over_relations(relations, resamples=arguments.resamples, seed=arguments.seed))]

@@ -106,7 +106,7 @@ class ScoreFiles:
             self._long = read_table(place.read_bytes(), str(place))
             lacking = [column for column in self.LONG if column not in self._long]
             if lacking:
-                raise UserError(f"{place}: no column {', '.join(lacking)}; a file of scores has the columns {', '.join(self.LONG)}")
+                raise UserError(f"{place}: no column {', '.join(lacking)}; give a TSV of scores with these, or one of gains (qe_delta)")
         else:
             raise UserError(f"no scores at {place}: give a folder of {{lang}}_{{relation}}_qe.tsv, or one TSV with {', '.join(self.LONG)}")
         self._heads: set[str] = set()
