@@ -18,7 +18,7 @@ from fluent.records.source import open_source
 
 COLUMNS = ["sub_uri", "sub_label", "obj_uri", "obj_label", "template", "template_prompt", "gt_translation", "gt_prompt", "gt_infl_object"]
 LABELS = ["NA", "null", "None", "nan", "007", "1e5", "True", '"', "a\tb", "a\nb", "", "-inf", "it's", "\\", "Řím"]
-labels = st.one_of(st.sampled_from(LABELS), st.text(st.characters(exclude_categories=["Cs"]), max_size=6))
+labels = st.one_of(st.sampled_from(LABELS), st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6))
 
 
 def facts(*rows: tuple[str, str]) -> pd.DataFrame:
@@ -78,6 +78,13 @@ def test_any_label_survives_in_a_benchmark(tmp_path_factory: pytest.TempPathFact
     assert read.verbalisations == ("template", "gt")
     assert read.columns("gt") == ("gt_translation", "gt_prompt", "gt_infl_object", "gt_tail", "gt_status")
     assert read.columns("template") == ("template", "template_prompt", "obj_label", None, None)
+
+
+def test_a_benchmark_with_a_nul_is_not_written(tmp_path: Path) -> None:
+    made = make_benchmark("cs", "P36", "own", facts(("NA", "Li\0ma")).assign(aliases="a"))
+    with pytest.raises(UserError, match="a cell of line 2 holds a NUL"):
+        write_benchmark(made, tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_corrected_dump_comes_back(tmp_path: Path) -> None:

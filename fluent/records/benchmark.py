@@ -133,9 +133,12 @@ def read_benchmark(source: Source, lang: str, relation: str, spec: str | None = 
 
 
 def write_benchmark(benchmark: Benchmark, folder: Path | str) -> Path:
-    """Write the benchmark under its name into ``folder``; returns where it lies."""
+    """Write the benchmark under its name into ``folder``; returns where it lies. A NUL in a cell is a ``UserError``."""
     path = Path(folder) / benchmark.name
-    write_text(path, format_table(benchmark.table))
+    text = format_table(benchmark.table)
+    if "\0" in text:  # what the reader takes for damage is not written either
+        raise UserError(f"{path}: a cell of line {text.count(chr(10), 0, text.index(chr(0))) + 1} holds a NUL; take it out of the label")
+    write_text(path, text)
     return path
 
 
