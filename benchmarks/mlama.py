@@ -106,6 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     scorer = MaskedScorer(LoadedModel("bert-base-sized", "random", packed, tokenizer, torch.device("cpu"), "float32"), packed=True)
     ways = {"published": lambda: published_scores(model, tokenizer, queries), "ours": lambda: our_scores(scorer, queries)}
     scores, wall, cpu = {}, dict.fromkeys(ways, float("inf")), dict.fromkeys(ways, float("inf"))
+    for way in ways.values():
+        way()  # the first call of a process pays for threads and buffers
     for _ in range(parsed.rounds):
         for name, way in ways.items():
             start, start_cpu = time.perf_counter(), time.process_time()
