@@ -11,13 +11,13 @@ cannot say stands in docs/fluency.md.
 from __future__ import annotations
 
 import argparse
-import importlib
-import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fluent.console import ArgumentParser, run_main
+from fluent.commands import Commands
+from fluent.console import run_main
 from fluent.reporting.options import add_shared_arguments
 
 if TYPE_CHECKING:
@@ -30,25 +30,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "gender": ("fluent.fluency.gender", "verb forms that agree with the subject's gender, and retrieval (Table 6)"),
     "similarity": ("fluent.fluency.similarity", "chrF and TER of each verbalisation against the template"),
 }
-
-
-def command_parser(words: Sequence[str]) -> ArgumentParser:
-    """The parser of all commands; only the command that stands first in ``words`` is imported and gets its own options."""
-    parser = ArgumentParser(prog="grammeval.py", description=(__doc__ or "").splitlines()[0])
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, (module_name, purpose) in COMMANDS.items():
-        command = commands.add_parser(name, help=purpose, description=purpose)
-        add_shared_arguments(command, wide=False)
-        if name in words[:1]:
-            importlib.import_module(module_name).add_arguments(command)
-    return parser
+_COMMANDS = Commands("grammeval.py", __doc__, COMMANDS, partial(add_shared_arguments, wide=False))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    parsed = command_parser(words).parse_args(words)
-    return int(importlib.import_module(COMMANDS[parsed.command][0]).run(parsed))
+    return _COMMANDS.run(arguments)
 
 
 class QECheck:
@@ -97,12 +84,7 @@ class QECheck:
 
     def _arguments(self, command: str, options: dict[str, Any]) -> argparse.Namespace:
         """The command's defaults, then this object's options, then the call's."""
-        defaults = vars(command_parser([command]).parse_args([command]))
-        unknown = set(options) - set(defaults)
-        if unknown:
-            raise TypeError(f"{command} has no option {', '.join(sorted(unknown))}: it has {', '.join(defaults)}")
-        own = {name: value for name, value in self._options.items() if name in defaults}
-        return argparse.Namespace(**(defaults | own | options))
+        return _COMMANDS.arguments(command, self._options, options)
 
 
 if __name__ == "__main__":

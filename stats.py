@@ -10,13 +10,12 @@ it is imported when it is asked for, so that ``--help`` does not wait for plotti
 from __future__ import annotations
 
 import argparse
-import importlib
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fluent.console import ArgumentParser, UserError, run_main
+from fluent.commands import Commands
+from fluent.console import UserError, run_main
 from fluent.reporting.options import add_shared_arguments
 
 if TYPE_CHECKING:
@@ -39,25 +38,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "rerank": ("fluent.reporting.rerank", "ranks anew from the scores files: other linking functions, k or ties"),
     "report": ("fluent.reporting.report", "one self-contained HTML file of everything"),
 }
-
-
-def command_parser(words: Sequence[str]) -> ArgumentParser:
-    """The parser of all commands; only the command that stands first in ``words`` is imported and gets its own options."""
-    parser = ArgumentParser(prog="stats.py", description=(__doc__ or "").splitlines()[0])
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, (module_name, purpose) in COMMANDS.items():
-        command = commands.add_parser(name, help=purpose, description=purpose)
-        add_shared_arguments(command)
-        if name in words[:1]:
-            importlib.import_module(module_name).add_arguments(command)
-    return parser
+_COMMANDS = Commands("stats.py", __doc__, COMMANDS, add_shared_arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    parsed = command_parser(words).parse_args(words)
-    return int(importlib.import_module(COMMANDS[parsed.command][0]).run(parsed))
+    return _COMMANDS.run(arguments)
 
 
 class Statistics:
@@ -148,7 +134,7 @@ class Statistics:
 
     def run(self, command: str, **options: Any) -> int:
         """Any command of the command line on the same folder, such as compare or report."""
-        return int(importlib.import_module(COMMANDS[command][0]).run(self._arguments(command, {"stats": self.dumps.path} | options)))
+        return _COMMANDS.execute(self._arguments(command, {"stats": self.dumps.path} | options))
 
     def _general(self, command: str, options: dict[str, Any]) -> Path:
         from fluent.reporting.general_table import write_general_table
@@ -158,12 +144,7 @@ class Statistics:
 
     def _arguments(self, command: str, options: dict[str, Any]) -> argparse.Namespace:
         """The command's defaults, then this object's options, then the call's."""
-        defaults = vars(command_parser([command]).parse_args([command]))
-        unknown = set(options) - set(defaults)
-        if unknown:
-            raise TypeError(f"{command} has no option {', '.join(sorted(unknown))}: it has {', '.join(defaults)}")
-        own = {name: value for name, value in self._options.items() if name in defaults}
-        return argparse.Namespace(**(defaults | own | options))
+        return _COMMANDS.arguments(command, self._options, options)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-FLOOR = {"fluent.console", "fluent.languages", "fluent"}
+FLOOR = {"fluent.console", "fluent.commands", "fluent.languages", "fluent"}
 ROOMS = ("records", "translating", "locating", "scoring", "linking", "ranking", "reporting", "fluency")
 FLUENT = {f"fluent.{room}" for room in ROOMS}
 CONTRACT = "fluent.scoring.contract"
@@ -23,6 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "stats": {"fluent.reporting", "fluent.ranking", "fluent.linking", "fluent.records"},
     "grammeval": {"fluent.fluency", "fluent.reporting"},
     "fluent.console": set(),
+    "fluent.commands": {"fluent.console"},
     "fluent.languages": set(),
     "fluent.records": set(),
     "fluent.translating": {"fluent.records", "fluent.locating"},

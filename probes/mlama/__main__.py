@@ -6,11 +6,10 @@ python -m probes.mlama report --model smollm2 --data data/starter --langs en,es,
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Sequence
 
-from fluent.console import ArgumentParser, run_main
+from fluent.commands import Commands
+from fluent.console import run_main
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "query": ("probes.mlama.query", "ask a model for every fact and keep its answers"),
@@ -29,15 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    parser = ArgumentParser(prog="python -m probes.mlama", description=(__doc__ or "").splitlines()[0])
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, (module_name, purpose) in COMMANDS.items():
-        command = commands.add_parser(name, help=purpose, description=purpose)
-        if name in words[:1]:
-            importlib.import_module(module_name).add_arguments(command, name)
-    parsed = parser.parse_args(words)
-    return int(importlib.import_module(COMMANDS[parsed.command][0]).run(parsed))
+    return Commands("python -m probes.mlama", __doc__, COMMANDS).run(arguments)
 
 
 if __name__ == "__main__":

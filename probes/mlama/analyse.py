@@ -27,8 +27,9 @@ from reader import MLama
 Tables = dict[str, pd.DataFrame]
 
 
-def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of one of these commands."""
+    name = parser.get_default("command")
     add = parser.add_argument
     if name in {"coverage", "uhn"}:
         add("--data", type=Path, required=True, metavar="PATH", help="folder or zip in the mLAMA 1.1 layout")

@@ -24,7 +24,7 @@ from reader import TEMPLATES, is_valid_template
 COVERAGE = 0.2
 
 
-def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``build``."""
     add = parser.add_argument
     add("--lama", type=Path, required=True, metavar="PATH", help="LAMA's data: folder or zip with relations.jsonl and TREx/")

@@ -52,7 +52,7 @@ class Options:
         return Place(self.out, self.model, self.method + ("-compat" if self.compat else ""), self.name)
 
 
-def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``query``."""
     add_asking_arguments(parser)
     parser.add_argument(

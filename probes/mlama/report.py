@@ -31,7 +31,7 @@ TITLES = {
 }  # fmt: skip
 
 
-def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``report``: those of ``query``, and where the tables go."""
     add_asking_arguments(parser)
     parser.add_argument("--method", choices=METHODS, help="default: tyq for a masked model, causal for a causal one")

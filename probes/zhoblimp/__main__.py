@@ -6,11 +6,10 @@ python -m probes.zhoblimp evaluate --model smollm2 --data pairs
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Sequence
 
-from fluent.console import ArgumentParser, run_main
+from fluent.commands import Commands
+from fluent.console import run_main
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "evaluate": ("probes.zhoblimp.evaluate", "models on minimal pairs, every linking function from one scoring pass"),
@@ -24,15 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    parser = ArgumentParser(prog="python -m probes.zhoblimp", description=(__doc__ or "").splitlines()[0])
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, (module_name, purpose) in COMMANDS.items():
-        command = commands.add_parser(name, help=purpose, description=purpose)
-        if name in words[:1]:
-            importlib.import_module(module_name).add_arguments(command, name)
-    parsed = parser.parse_args(words)
-    return int(importlib.import_module(COMMANDS[parsed.command][0]).run(parsed))
+    return Commands("python -m probes.zhoblimp", __doc__, COMMANDS).run(arguments)
 
 
 if __name__ == "__main__":

@@ -15,13 +15,13 @@ from probes.zhoblimp.lint import lint
 from probes.zhoblimp.matcher import Matcher
 
 
-def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of both commands; for ``lint`` the templates may be left out."""
     add_template_arguments(parser)
     parser.add_argument(
         "--data", type=Path, required=True, action="append", help="pairs: a folder, a .jsonl or a tar archive (may be repeated)"
     )
-    if name == "lint":
+    if parser.get_default("command") == "lint":
         parser.add_argument("--without-templates", action="store_true", help="look at the sentences alone")
 
 

@@ -30,7 +30,7 @@ _LOW_COVERAGE = 0.9
 _LINES = 2000
 
 
-def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``evaluate``."""
     parser.add_argument("--model", action="append", required=True, help="hub name, folder, .gguf or smollm2; may be repeated")
     parser.add_argument("--revisions", default="", help="comma list; for a local folder its checkpoint sub-folders, or ALL")

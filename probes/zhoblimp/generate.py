@@ -25,7 +25,7 @@ def add_template_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--phrases", type=Path, help="phrases as JSON (default: phrases.json beside the templates' folder)")
 
 
-def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``generate``."""
     add_template_arguments(parser)
     parser.add_argument("--out", type=Path, required=True, help="folder for UID.jsonl files")

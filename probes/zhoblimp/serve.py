@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fluent.scoring.causal import CausalScorer
 
 
-def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``serve``."""
     parser.add_argument("--projects", type=Path, default=Path("zhoblimp_projects"), help="folder of projects (default zhoblimp_projects)")
     parser.add_argument("--port", type=int, default=8484, help="port on 127.0.0.1 (default 8484)")

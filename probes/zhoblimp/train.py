@@ -18,7 +18,7 @@ from probes.zhoblimp.vocabulary import read_utf8
 _KINDS = ("char", "word", "bpe")
 
 
-def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``train``."""
     parser.add_argument(
         "--corpus", type=Path, action="append", required=True, help="text, a document a line; or pairs (their good sentences)"
