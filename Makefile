@@ -3,19 +3,25 @@
 #   TORCH_INDEX=URL   where torch's wheel comes from; empty = pip's own configuration
 #   PYTHON=python3.11 the interpreter that makes .venv
 #   WORKERS=2         processes that share the test files, one thread each
+#   RESULTS=.         where `make results` puts stats/, stats_wide/, tables/, graphs/ and docs/report/
 
 PYTHON ?= python3.11
 TORCH_INDEX ?=
 VENV ?= .venv
 WORKERS ?= 2
+RESULTS ?= .
+SCRATCH ?= build/results
+PAPER = $(RESULTS)/stats/starter/paper
+CORRECTED = $(RESULTS)/stats/starter/corrected
+STARTER_TABLES = $(RESULTS)/tables/starter
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all lint comet clean
+.PHONY: help install demo results results-check test test-all lint comet clean
 
 help:  ## list these commands
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 install: $(VENV)/.installed  ## make .venv with everything that the steps need
 
@@ -36,6 +42,20 @@ $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt
 
 demo: install  ## rank the starter benchmark's first facts with the embedded model (minutes)
 	$(BIN)/python script.py -l ru,es,cs -r P19,P36,P103 --data fixed_data/starter --model smollm2 --out stats/demo
+
+results: install  ## what ships of the starter: its ranks by both protocols where they lack; tables, graphs and report anew
+	$(BIN)/python script.py -l all -r all --data fixed_data/starter --model smollm2 --out $(PAPER)
+	$(BIN)/python script.py -l all -r all --data fixed_data/starter --model smollm2 --protocol corrected --out $(CORRECTED)
+	$(BIN)/python stats.py all --stats $(PAPER) --data fixed_data/starter --tables $(STARTER_TABLES)/paper --graphs $(RESULTS)/graphs/starter/paper
+	$(BIN)/python stats.py all --stats $(CORRECTED) --data fixed_data/starter --tables $(STARTER_TABLES)/corrected --graphs $(RESULTS)/graphs/starter/corrected
+	$(BIN)/python stats.py compare --stats $(PAPER) --tables $(STARTER_TABLES)/paper
+	$(BIN)/python stats.py compare --stats $(CORRECTED) --tables $(STARTER_TABLES)/corrected
+	$(BIN)/python stats.py compare --stats $(PAPER) --against $(CORRECTED) --tables $(STARTER_TABLES)
+	$(BIN)/python stats.py report --stats $(PAPER) --out $(RESULTS)/docs/report/index.html --title "SmolLM2-135M and the starter's facts"
+
+results-check: install  ## all of that from nothing in SCRATCH (build/results), compared with what ships
+	$(MAKE) results RESULTS=$(SCRATCH)
+	$(BIN)/python benchmarks/results.py $(SCRATCH)
 
 test: $(VENV)/.installed-dev  ## the whole test suite (at most 15 minutes on 2 cores)
 	$(BIN)/ruff check .

@@ -1,8 +1,8 @@
 """Fluency against retrieval: do languages and relations whose sentences became more fluent also gain more facts?
 
-    python grammeval.py qe --stats stats/starter
-    python grammeval.py gender --stats stats/starter
-    python grammeval.py similarity --stats stats/starter
+    python grammeval.py qe --stats stats/starter/paper
+    python grammeval.py gender --stats stats/starter/paper
+    python grammeval.py similarity --stats stats/starter/paper
 
 Each command is a module of ``fluent/fluency/`` with ``add_arguments(parser)`` and ``run(arguments)``. What the scores can and
 cannot say stands in docs/fluency.md.

@@ -1,6 +1,6 @@
 """From rank dumps to the paper's tables and graphs, and to what their numbers are worth.
 
-    python stats.py all --stats stats/starter --tables tables/starter --graphs graphs/starter
+    python stats.py all --stats stats/starter/paper --tables tables/mine --graphs graphs/mine
     python stats.py general --style paper --stats published/stats.zip
 
 Each command is a module of ``fluent/reporting/`` with ``add_arguments(parser)`` and ``run(arguments)``;
@@ -49,9 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 class Statistics:
     """The paper's tables and graphs from one folder of dumps, read once.
 
-    stats_folder, wide_folder: folders or zips of narrow and wide dumps (wide may be missing). tables, graphs: where
-    files go. Further options are those of the command line with underscores (``langs``, ``relations``,
-    ``verbalisations``, ``style``, ``exclude_short``, ``qe``); every method takes them as well, for that call alone.
+    stats_folder, wide_folder: folders or zips of narrow and wide dumps (wide: else the twin of stats_folder, if there is
+    one). tables, graphs: where files go. Further options are those of the command line with underscores (``langs``,
+    ``relations``, ``verbalisations``, ``style``, ``exclude_short``, ``qe``); every method takes them as well, for that call alone.
     The methods that write return the paths; bad input is a ``UserError``.
     """
 
@@ -64,10 +64,10 @@ class Statistics:
         graphs: Path | str = "graphs",
         **options: Any,
     ) -> None:
-        from fluent.reporting.loading import open_dumps, open_dumps_if_there
+        from fluent.reporting.loading import open_dumps, open_wide
 
         self.dumps = open_dumps(Path(stats_folder))
-        self.wide = open_dumps_if_there(None if wide_folder is None else Path(wide_folder))
+        self.wide = open_wide(None if wide_folder is None else Path(wide_folder), self.dumps)
         self._options = {"stats": self.dumps, "wide": self.wide, "tables": Path(tables), "graphs": Path(graphs)} | options
 
     def general_table(self, **options: Any) -> Path:

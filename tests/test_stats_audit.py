@@ -240,7 +240,7 @@ def test_rows_against_the_benchmark_and_examples(tmp_path: Path) -> None:
 
 def test_command_writes_three_files(tmp_path: Path) -> None:
     folder = write_small_dumps(tmp_path / "dumps")
-    assert stats.main(["audit", "--stats", str(folder), "--wide", str(tmp_path / "none"), "--tables", str(tmp_path / "out")]) == 0
+    assert stats.main(["audit", "--stats", str(folder), "--tables", str(tmp_path / "out")]) == 0
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"audit.tsv", "audit.md", "audit_table.tex"}
     page = (tmp_path / "out" / "audit.md").read_text(encoding="utf-8")
     assert "Not looked at, because not given: wide dumps; benchmark files (--data)" in page

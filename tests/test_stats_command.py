@@ -50,3 +50,19 @@ def test_statistics_reads_once_and_takes_options_for_a_call(tmp_path: Path, monk
         statistics.wide_table()
     with pytest.raises(TypeError, match="no option language"):
         statistics.general_table(language="ru")
+
+
+def test_wide_dumps_are_the_twin_folders_unless_others_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    narrow, out = write_small_dumps(tmp_path / "stats/mine"), ["--tables", str(tmp_path / "tables")]
+    (tmp_path / "stats_wide").mkdir()
+    with pytest.raises(UserError, match="no wide dumps beside .*name their folder with --wide"):
+        stats.main(["general-wide", "--stats", str(narrow), *out])
+    assert stats.main(["audit", "--stats", str(narrow), *out]) == 0
+    assert "because not given: wide dumps" in (tmp_path / "tables/audit.md").read_text(encoding="utf-8")
+    write_small_dumps(tmp_path / "stats_wide/mine", seed=1)
+    for options in ([], ["--wide", str(tmp_path / "stats_wide/mine")]):
+        assert stats.main(["general-wide", "--stats", str(narrow), *out, *options]) == 0
+    assert stats.main(["audit", "--stats", str(narrow), *out]) == 0
+    assert "wide dumps" not in (tmp_path / "tables/audit.md").read_text(encoding="utf-8").partition("Not looked at")[2]
+    with pytest.raises(UserError, match="no such folder"):
+        stats.main(["audit", "--stats", str(narrow), "--wide", str(tmp_path / "none"), *out])

@@ -131,7 +131,7 @@ def set_document(folder: Path) -> str:
 def test_all_writes_everything_and_latex_sets_it(tmp_path: Path) -> None:
     folder = write_small_dumps(tmp_path / "dumps", ("ru", "cs"), ("P19", "P36"), verbalisations=("template", "gt", "50%_a&b"))
     out = tmp_path / "out"
-    arguments = ["--stats", str(folder), "--wide", str(tmp_path / "none"), "--tables", str(out), "--graphs", str(out)]
+    arguments = ["--stats", str(folder), "--tables", str(out), "--graphs", str(out)]
     assert stats.main(["all", *arguments]) == 0
     names = {path.name for path in out.iterdir()}
     assert {

@@ -30,7 +30,7 @@ from fluent.reporting.audit_text import (
 )
 from fluent.reporting.findings import WIDE, Finding
 from fluent.reporting.latex import write_table
-from fluent.reporting.loading import DumpFolder, RankTable, open_dumps, open_dumps_if_there
+from fluent.reporting.loading import DumpFolder, RankTable, open_dumps, open_wide
 
 OF_ONE_DUMP = (
     unequal_ranks,
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Audit, print the overview, write the three files."""
-    write_audit(open_dumps(arguments.stats), open_dumps_if_there(arguments.wide), arguments)
+    write_audit(open_dumps(arguments.stats), open_wide(arguments.wide, arguments.stats), arguments)
     return 0
 
 

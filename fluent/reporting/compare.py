@@ -1,6 +1,6 @@
 """``stats.py compare``: what the differences between verbalisations, models or protocols are worth.
 
-    python stats.py compare --stats stats/starter
+    python stats.py compare --stats stats/starter/paper
     python stats.py compare --stats stats/smollm2 --against stats/other_model --tables tables/models
 
 Writes ``compare_values`` and ``compare_differences`` as TSV (full precision) and Markdown, ``compare.tex`` (one

@@ -15,7 +15,7 @@ from fluent.reporting import audit, graphs
 from fluent.reporting.general_table import write_general_table
 from fluent.reporting.infl_table import write_infl_table
 from fluent.reporting.latex import write_document
-from fluent.reporting.loading import open_dumps, open_dumps_if_there
+from fluent.reporting.loading import open_dumps, open_wide
 from fluent.reporting.qe_table import write_qe_table
 from fluent.reporting.relation_table import write_relation_table
 
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write everything."""
-    folder, wide = open_dumps(arguments.stats), open_dumps_if_there(arguments.wide)
+    folder, wide = open_dumps(arguments.stats), open_wide(arguments.wide, arguments.stats)
     tables = [write_general_table("general", folder, arguments)]
     parts: list[tuple[str, Callable[[], Path]]] = [
         ("additional-langs", lambda: write_general_table("additional-langs", folder, arguments)),

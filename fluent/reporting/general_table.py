@@ -12,10 +12,11 @@ from pathlib import Path
 import pandas as pd
 from tabulate import tabulate
 
+from fluent.console import UserError
 from fluent.reporting.clusters import fact_ranks
 from fluent.reporting.experiments import KINDS, select_for
 from fluent.reporting.latex import Column, Raw, bold, booktabs, number, write_table
-from fluent.reporting.loading import DumpFolder, open_dumps
+from fluent.reporting.loading import DumpFolder, open_dumps, open_wide
 from fluent.reporting.measures import macro, mean_rank, recall_at, value_at
 from fluent.reporting.options import add_short_rule
 from fluent.reporting.paired import significantly_best
@@ -38,8 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write one of the three tables."""
-    path = arguments.wide if arguments.command == "general-wide" else arguments.stats
-    write_general_table(arguments.command, open_dumps(path), arguments)
+    wide = arguments.command == "general-wide"
+    folder = open_wide(arguments.wide, arguments.stats) if wide else open_dumps(arguments.stats)
+    if folder is None:
+        raise UserError(f"no wide dumps beside {arguments.stats}; name their folder with --wide")
+    write_general_table(arguments.command, folder, arguments)
     return 0
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from fluent.console import UserError, progress
+from fluent.ranking.settings import Settings
 from fluent.records.dump import Dump, find_dumps, read_dump
 from fluent.records.run import run_path
 from fluent.records.source import open_source
@@ -159,9 +160,12 @@ def open_dumps(place: Path | DumpFolder) -> DumpFolder:
     return place if isinstance(place, DumpFolder) else DumpFolder(place)
 
 
-def open_dumps_if_there(place: Path | DumpFolder | None) -> DumpFolder | None:
-    """The same, and None where nothing lies at that path (wide dumps are optional)."""
-    return None if place is None or (isinstance(place, Path) and not place.exists()) else open_dumps(place)
+def open_wide(wide: Path | DumpFolder | None, stats: Path | DumpFolder) -> DumpFolder | None:
+    """The wide dumps that were named, else those of the twin folder (``stats_wide/X`` for ``stats/X``); None where there are none."""
+    if wide is not None:
+        return open_dumps(wide)
+    twin = Settings(out=stats.path if isinstance(stats, DumpFolder) else stats).wide
+    return DumpFolder(twin) if twin is not None and twin.is_dir() and find_dumps(open_source(twin)) else None
 
 
 def rank_table(dump: Dump) -> RankTable:

@@ -15,7 +15,7 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *, wide: bool = True) 
     shared = parser.add_argument_group("shared options")
     shared.add_argument("--stats", type=Path, default=Path("stats"), metavar="FOLDER|ZIP", help="rank dumps (default: stats)")
     if wide:
-        shared.add_argument("--wide", type=Path, default=Path("stats_wide"), metavar="FOLDER|ZIP", help="wide dumps (default: stats_wide)")
+        shared.add_argument("--wide", type=Path, metavar="FOLDER|ZIP", help="wide dumps (default: stats_wide/X for stats/X, if any)")
     shared.add_argument("--tables", type=Path, default=Path("tables"), metavar="DIR", help="where tables go (default: tables)")
     shared.add_argument("--graphs", type=Path, default=Path("graphs"), metavar="DIR", help="where graphs go (default: graphs)")
     shared.add_argument("--langs", type=_codes, metavar="CODES", help="languages, comma-separated (default: the paper's, or all there are)")

@@ -1,6 +1,6 @@
 """``stats.py report``: one self-contained HTML file of everything that rank dumps say.
 
-    python stats.py report --stats stats/starter --out report.html
+    python stats.py report --stats stats/starter/paper --out report.html
 
 Summary, tables, interactive graphs and every fact, with nothing to be fetched from anywhere: styles, script, the
 plotly library and the data stand in the file. ``templates/`` holds the page itself.
