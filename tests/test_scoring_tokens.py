@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, processors
 from transformers import PreTrainedTokenizerFast
 
+from fluent.scoring.causal import CausalScorer
 from fluent.scoring.contract import Candidate, Request
 from fluent.scoring.tokens import PromptTokeniser
 from tests.tiny import sentencepiece_like_tokenizer
@@ -18,6 +22,9 @@ from tests.tiny import sentencepiece_like_tokenizer
 FIXTURE = json.loads((Path(__file__).parent / "fixtures" / "llama2_ids.json").read_text(encoding="utf-8"))
 BLANK = FIXTURE["pieces"]["▁"]
 PROMPTS = {entry["text"]: tuple(entry["ids"]) for entry in FIXTURE["prompts"]}
+TEXT = st.lists(
+    st.sampled_from([*"  aZдß1٣.,'’-–\n\t\u00a0\u200b加\U0001f600e\u0301<|im_start|>", "<|im_start|>", " d'Ivoire"]), max_size=8
+).map("".join)
 FORMS = {entry["text"]: tuple(entry["ids"]) for entry in FIXTURE["forms"]}
 
 
@@ -102,3 +109,32 @@ def test_own_tokenizer_of_the_same_kind_behaves_alike() -> None:
     assert spell(list(separate.candidates[0].sequence)) == ["<s>", "▁ab", "▁", "▁", "cd"]
     assert spell(list(joint.candidates[0].sequence)) == ["<s>", "▁ab", "▁", "cd"]
     assert spell(list(joint.candidates[0].scored)) == ["cd"]
+
+
+@pytest.mark.model
+@given(prompt=TEXT, texts=st.lists(st.tuples(TEXT.filter(bool), st.sampled_from(["", ".", "\n  x"])), min_size=1, max_size=3))
+@settings(max_examples=150, deadline=None)
+def test_joint_ids_taken_apart_before_a_blank_are_those_of_the_whole(
+    smollm2: CausalScorer, prompt: str, texts: list[tuple[str, str]]
+) -> None:
+    quick = smollm2.tokeniser
+    assert quick._cuts_before_blanks
+    slow = copy.copy(quick)
+    slow._cuts_before_blanks = False
+    request = Request(prompt, tuple(Candidate(text, tail) for text, tail in texts))
+    assert quick.tokenise([request], "joint") == slow.tokenise([request], "joint")
+
+
+def test_only_a_pattern_that_cuts_before_every_blank_lets_joint_ids_be_taken_apart() -> None:
+    assert not PromptTokeniser(llama2())._cuts_before_blanks
+    assert not PromptTokeniser(sentencepiece_like_tokenizer(words=(" ab", "cd")))._cuts_before_blanks
+
+
+@pytest.mark.model
+def test_joint_tokenises_a_form_once_for_all_prompts(smollm2: CausalScorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    bare = PromptTokeniser._bare
+    monkeypatch.setattr(PromptTokeniser, "_bare", lambda self, texts: asked.extend(texts) or bare(self, texts))
+    requests = [Request(f"Town {number} is", (Candidate(" Paris"), Candidate(" Rome"))) for number in range(9)]
+    smollm2.tokeniser.tokenise(requests, "joint")
+    assert sorted(asked) == sorted([" Paris", " Rome", *(request.prompt for request in requests)])

@@ -53,7 +53,7 @@ def engine(tokenisation: Tokenisation = "separate", dtype: str = "float32", **op
         print(scorer.describe(), file=sys.stderr)
 
         def score(requests: Requests) -> list[list[float]]:
-            asked = [_joined(request) if tokenisation == "joint" else _request(request) for request in requests]
+            asked = [joined(request) if tokenisation == "joint" else unjoined(request) for request in requests]
             scores = scorer.score(asked, tokenisation=tokenisation)
             return [[found.prompt_logprob, *(candidate.logprob for candidate in found.candidates)] for found in scores]
 
@@ -62,11 +62,12 @@ def engine(tokenisation: Tokenisation = "separate", dtype: str = "float32", **op
     return make
 
 
-def _request(request: dict[str, Any]) -> Request:
+def unjoined(request: dict[str, Any]) -> Request:
+    """Prompt and candidates as published."""
     return Request(request["prompt"], tuple(map(Candidate, request["candidates"])))
 
 
-def _joined(request: dict[str, Any]) -> Request:
+def joined(request: dict[str, Any]) -> Request:
     """The same text with the prompt's trailing blanks in front of the candidate, as lm-evaluation-harness cuts it."""
     prompt = request["prompt"].rstrip()
     blank = request["prompt"][len(prompt) :]

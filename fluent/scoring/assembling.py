@@ -18,19 +18,24 @@ from fluent.scoring.trie import Tree
 def assemble(plan: Plan, group: Group, trees: Sequence[Tree], edges: Sequence[Edges], arithmetic: Arithmetic) -> dict[int, RequestScore]:
     """Scores of a group's requests from the edges of its trees."""
     where = {sequence: (t, s) for t, tree in enumerate(trees) for s, sequence in enumerate(tree.sequences)}
+    prompt_logprobs = tuple(edges[0][trees[0].paths[0]].tolist())
+    prompt_total = add_up(prompt_logprobs, arithmetic)
+    known: dict[int, CandidateScore] = {}  # by identity: the tokens of equal candidates are one object
     scores = {}
     for number in group.numbers:
         tokens: RequestTokens = plan.state.tokens[number]
-        prompt_logprobs = tuple(edges[0][trees[0].paths[0]].tolist())
         candidates = []
         for candidate in tokens.candidates:
-            t, s = where[candidate.sequence]
-            logprobs = tuple(edges[t][trees[t].paths[s][candidate.start - 1 :]].tolist())
-            total = add_up(logprobs, arithmetic)
-            candidates.append(CandidateScore(candidate.scored, logprobs, total, candidate.tail_tokens, candidate.straddles))
-        score = RequestScore(tokens.prompt, prompt_logprobs, add_up(prompt_logprobs, arithmetic), tuple(candidates))
-        check(plan.requests[number], score)
-        scores[number] = score
+            score = known.get(id(candidate))
+            if score is None:
+                t, s = where[candidate.sequence]
+                logprobs = tuple(edges[t][trees[t].paths[s][candidate.start - 1 :]].tolist())
+                total = add_up(logprobs, arithmetic)
+                score = CandidateScore(candidate.scored, logprobs, total, candidate.tail_tokens, candidate.straddles)
+                known[id(candidate)] = score
+            candidates.append(score)
+        scores[number] = RequestScore(tokens.prompt, prompt_logprobs, prompt_total, tuple(candidates))
+        check(plan.requests[number], scores[number])
     return scores
 
 

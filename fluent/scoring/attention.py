@@ -36,20 +36,48 @@ class PathRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
-    """B blocks of ``BLOCK_ROWS`` rows with the same number of keys K, padded by repeating row and key 0 of the block.
+class Block:
+    """``BLOCK_ROWS`` rows of one tree and all keys that any of them sees, as positions in the sequence.
 
-    queries ``[B * BLOCK_ROWS]``, keys ``[B * K]``: positions in the sequence. allowed ``[B, BLOCK_ROWS, K]``.
-    distances: how many tokens a key stands before its query, same shape. places, rows: result ``places[i]`` belongs to
-    position ``rows[i]``.
+    The last block of a tree repeats its last row (``valid`` False); keys that no row sees fill up to a multiple of
+    ``KEY_STEP``. allowed ``[BLOCK_ROWS, keys]``. The depths are those in the tree.
+    """
+
+    queries: NDArray[np.int64]
+    keys: NDArray[np.int64]
+    valid: NDArray[np.bool_]
+    allowed: NDArray[np.bool_]
+    query_depths: NDArray[np.int64]
+    key_depths: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """B blocks with the same number of keys K.
+
+    queries ``[B * BLOCK_ROWS]``, keys ``[B * K]``, allowed ``[B, BLOCK_ROWS, K]``, query_depths ``[B, BLOCK_ROWS]``,
+    key_depths ``[B, K]``: of the blocks. places, rows: result ``places[i]`` belongs to position ``rows[i]``.
     """
 
     queries: Tensor
     keys: Tensor
     allowed: Tensor
-    distances: Tensor
+    query_depths: Tensor
+    key_depths: Tensor
     places: Tensor
     rows: Tensor
+
+    @classmethod
+    def of(cls, blocks: Sequence[Block]) -> Bucket:
+        """One bucket of blocks with as many keys."""
+        names = ("queries", "keys", "allowed", "query_depths", "key_depths", "valid")
+        stacked = [np.stack([getattr(block, name) for block in blocks]) for name in names]
+        queries, keys, *others, valid = stacked
+        return cls(*map(torch.from_numpy, (queries.ravel(), keys.ravel(), *others, np.flatnonzero(valid), queries[valid])))
+
+    def nearer_than(self, window: int) -> Tensor:
+        """``[B, BLOCK_ROWS, K]``: keys fewer than ``window`` tokens before their query."""
+        return self.query_depths[:, :, None] - self.key_depths[:, None, :] < window
 
 
 @dataclass(slots=True)
@@ -69,17 +97,13 @@ class Blocks:
     @classmethod
     def of(cls, trees: Sequence[Tree]) -> Blocks:
         """Blocks for trees laid one behind the other."""
-        by_width: dict[int, list[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]]] = {}
+        by_width: dict[int, list[Block]] = {}
         first = 0
         for tree in trees:
-            ancestors = tree.ancestors()
-            for start in range(0, tree.size, BLOCK_ROWS):
-                rows = np.arange(start, min(start + BLOCK_ROWS, tree.size))
-                keys = np.flatnonzero(ancestors[rows].any(axis=0))
-                width = -(-len(keys) // KEY_STEP) * KEY_STEP
-                by_width.setdefault(width, []).append((first, rows, keys, ancestors, tree.depths))
+            for block in _cut(tree, first):
+                by_width.setdefault(len(block.keys), []).append(block)
             first += tree.size
-        return cls([_bucket(width, blocks) for width, blocks in by_width.items()], first)
+        return cls([Bucket.of(blocks) for blocks in by_width.values()], first)
 
     def on(self, number: int, device: torch.device) -> Bucket:
         """Bucket ``number`` with its indices on ``device``."""
@@ -94,30 +118,27 @@ class Blocks:
         key = (number, window, groups, dtype, device)
         if key not in self._made:
             bucket = self.buckets[number]
-            allowed = bucket.allowed if window is None else bucket.allowed & (bucket.distances < window)
+            allowed = bucket.allowed if window is None else bucket.allowed & bucket.nearer_than(window)
             additive = torch.zeros(allowed.shape, dtype=dtype).masked_fill_(~allowed, torch.finfo(dtype).min)
             self._made[key] = additive.repeat(1, groups, 1)[:, None].to(device)
         return self._made[key]
 
 
-def _bucket(width: int, blocks: Sequence[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]]) -> Bucket:
-    queries = np.zeros((len(blocks), BLOCK_ROWS), dtype=np.int64)
-    keys = np.zeros((len(blocks), width), dtype=np.int64)
-    allowed = np.zeros((len(blocks), BLOCK_ROWS, width), dtype=np.bool_)
-    distances = np.zeros((len(blocks), BLOCK_ROWS, width), dtype=np.int64)
-    places, positions = [], []
-    for number, (first, rows, seen, ancestors, depths) in enumerate(blocks):
-        row = np.full(BLOCK_ROWS, rows[0])
-        row[: len(rows)] = rows
-        queries[number] = first + row
-        keys[number] = first + seen[0]
-        keys[number, : len(seen)] = first + seen
-        allowed[number, :, : len(seen)] = ancestors[row][:, seen]
-        distances[number, :, : len(seen)] = depths[row][:, None] - depths[seen][None, :]
-        places.append(number * BLOCK_ROWS + np.arange(len(rows)))
-        positions.append(first + rows)
-    arrays = (queries.ravel(), keys.ravel(), allowed, distances, np.concatenate(places), np.concatenate(positions))
-    return Bucket(*map(torch.from_numpy, arrays))
+def _cut(tree: Tree, first: int) -> Iterator[Block]:
+    """The blocks of a tree whose first node stands at position ``first``."""
+    count = -(-tree.size // BLOCK_ROWS)
+    rows = np.arange(count * BLOCK_ROWS).reshape(count, BLOCK_ROWS)
+    valid = rows < tree.size
+    rows = np.minimum(rows, tree.size - 1)
+    seen = np.zeros((count, BLOCK_ROWS, -(-tree.size // KEY_STEP) * KEY_STEP), dtype=np.bool_)
+    seen[:, :, : tree.size] = tree.ancestors()[rows]
+    by_any = seen.any(axis=1)
+    seen_first = np.argsort(~by_any, axis=1, kind="stable")
+    for number, width in enumerate((-(-by_any.sum(axis=1) // KEY_STEP) * KEY_STEP).tolist()):
+        columns = seen_first[number, :width]
+        keys = np.minimum(columns, tree.size - 1)
+        depths = tree.depths[rows[number]], tree.depths[keys]
+        yield Block(first + rows[number], first + keys, valid[number], seen[number][:, columns], *depths)
 
 
 _blocks: ContextVar[Blocks | None] = ContextVar("fluent_tree_blocks", default=None)

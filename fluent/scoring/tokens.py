@@ -8,7 +8,8 @@ by default ``separate`` does what the tokenizer does, ``joint`` puts it there if
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,8 @@ from fluent.console import UserError
 from fluent.scoring.contract import Request, Tokenisation
 
 Ids = tuple[int, ...]
+Pair = tuple[str, str, str]
+"""Prompt, candidate text, tail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class PromptTokeniser:
         self.add_bos = add_bos
         self._adds_bos = self.bos is not None and self._defaults([""])[0][:1] == (self.bos,)
         self._offsets = _offset_tokenizer(tokenizer)
+        self._cuts_before_blanks = self._offsets is not None and _cuts_before_blanks(self._offsets)
         if add_bos and self.bos is None:
             raise UserError(f"tokenizer of {tokenizer.name_or_path} has no BOS token to put in front; leave the BOS setting at its default")
 
@@ -66,50 +70,44 @@ class PromptTokeniser:
 
     def tokenise(self, requests: Sequence[Request], tokenisation: Tokenisation) -> list[RequestTokens]:
         """Token ids of every request, in order; prompts or candidates may come out empty."""
-        return self._separate(requests) if tokenisation == "separate" else self._joint(requests)
+        prompts = self._prompts((request.prompt for request in requests), tokenisation)
+        pairs = dict.fromkeys((r.prompt, c.text, c.tail) for r in requests for c in r.candidates)
+        whole = {pair for pair in pairs if tokenisation == "joint" and not self._parts(pair)}
+        apart = [pair for pair in pairs if pair not in whole]
+        tokens = self._together([pair for pair in pairs if pair in whole]) | self._apart(apart, prompts)
+        return [RequestTokens(prompts[r.prompt], tuple(tokens[r.prompt, c.text, c.tail] for c in r.candidates)) for r in requests]
 
-    def _separate(self, requests: Sequence[Request]) -> list[RequestTokens]:
-        prompts = self._prompts((request.prompt for request in requests), "separate")
-        texts = {candidate.text: () for request in requests for candidate in request.candidates if not candidate.tail}
-        alone = dict(zip(texts, self._bare(list(texts)), strict=True))
-        tailed = self._with_offsets(c.text + c.tail for request in requests for c in request.candidates if c.tail)
-        result = []
-        for request in requests:
-            prompt = prompts[request.prompt]
-            candidates = []
-            for candidate in request.candidates:
-                if candidate.tail:
-                    encoding = tailed[candidate.text + candidate.tail]
-                    ids, tail = tuple(encoding.ids), _tokens_from(encoding, len(candidate.text))
-                else:
-                    ids, tail = alone[candidate.text], 0
-                candidates.append(CandidateTokens(prompt + ids, len(prompt), tail, False))
-            result.append(RequestTokens(prompt, tuple(candidates)))
+    def _parts(self, pair: Pair) -> bool:
+        """Whether prompt and candidate give the same tokens alone and in one string."""
+        prompt, text, tail = pair
+        return self._cuts_before_blanks and (text + tail)[:1] == " " and not prompt[-1:].isspace() and prompt != ""
+
+    def _apart(self, pairs: Sequence[Pair], prompts: Mapping[str, Ids]) -> dict[Pair, CandidateTokens]:
+        """The candidate's ids, tokenised alone, behind the prompt's."""
+        texts = list(dict.fromkeys(text for _, text, tail in pairs if not tail))
+        alone = dict(zip(texts, self._bare(texts), strict=True))
+        tailed = self._with_offsets(text + tail for _, text, tail in pairs if tail)
+        result = {}
+        for prompt, text, tail in pairs:
+            ids, tail_tokens = alone.get(text, ()), 0
+            if tail:
+                ids, tail_tokens = tuple(tailed[text + tail].ids), _tokens_from(tailed[text + tail], len(text))
+            result[prompt, text, tail] = CandidateTokens(prompts[prompt] + ids, len(prompts[prompt]), tail_tokens, False)
         return result
 
-    def _joint(self, requests: Sequence[Request]) -> list[RequestTokens]:
-        prompts = self._prompts((request.prompt for request in requests), "joint")
-        whole = self._with_offsets(r.prompt + c.text + c.tail for r in requests for c in r.candidates)
+    def _together(self, pairs: Sequence[Pair]) -> dict[Pair, CandidateTokens]:
+        """One string each, cut by offsets."""
+        whole = self._with_offsets(map("".join, pairs))
         front: Ids = (self.bos,) if self.bos is not None and self.bos_in("joint") else ()
-        result = []
-        for request in requests:
-            boundary = len(request.prompt)
-            candidates = []
-            for candidate in request.candidates:
-                encoding = whole[request.prompt + candidate.text + candidate.tail]
-                ids = tuple(encoding.ids)
-                first = _first_ending_after(encoding, boundary)
-                tail = _tokens_from(encoding, boundary + len(candidate.text)) if candidate.tail else 0
-                added = () if ids[:1] == front else front
-                candidates.append(
-                    CandidateTokens(
-                        added + ids,
-                        len(added) + first,
-                        min(tail, len(ids) - first),
-                        first < len(ids) and _start(encoding, first) < boundary,
-                    )
-                )
-            result.append(RequestTokens(prompts[request.prompt], tuple(candidates)))
+        result = {}
+        for prompt, text, tail in pairs:
+            encoding = whole[prompt + text + tail]
+            ids = tuple(encoding.ids)
+            first = _first_ending_after(encoding, len(prompt))
+            tail_tokens = min(_tokens_from(encoding, len(prompt) + len(text)), len(ids) - first) if tail else 0
+            straddles = first < len(ids) and _start(encoding, first) < len(prompt)
+            added = () if ids[:1] == front else front
+            result[prompt, text, tail] = CandidateTokens(added + ids, len(added) + first, tail_tokens, straddles)
         return result
 
     def _prompts(self, texts: Iterable[str], tokenisation: Tokenisation) -> dict[str, Ids]:
@@ -185,3 +183,22 @@ def _offset_tokenizer(tokenizer: Any) -> Tokenizer | None:
 
         copy.post_processor = Processors([])
     return copy
+
+
+def _cuts_before_blanks(tokenizer: Tokenizer) -> bool:
+    """Whether text is always cut in front of a blank that follows something else, whatever stands around.
+
+    So it is with GPT-2's pattern: no alternative of it has white space behind anything else, and none looks back. Added
+    tokens are cut out before, hence none may hold a blank or reach for its neighbours.
+    """
+    settings = json.loads(tokenizer.to_str())
+    cutter, model = settings["pre_tokenizer"] or {}, settings["model"]
+    return (
+        settings["normalizer"] is None
+        and cutter.get("type") == "ByteLevel"
+        and cutter["use_regex"]
+        and not cutter["add_prefix_space"]
+        and model["type"] == "BPE"
+        and not model["dropout"]
+        and not any(" " in t["content"] or t["lstrip"] or t["rstrip"] or t["single_word"] for t in settings["added_tokens"])
+    )

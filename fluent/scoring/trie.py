@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +26,16 @@ NODE_LIMIT = 512
 class Tree:
     """A tree over ``sequences``.
 
-    token_ids, parents, depths: of the n fed nodes, parents before children; a root's parent is -1, its depth 0.
+    token_ids, depths: of the n fed nodes, parents before children; a root's depth is 0.
+    lines ``[n, longest]``: the nodes from a node's root down to itself, -1 behind it.
     edge_rows, edge_tokens: an edge reads token ``edge_tokens[e]`` in the row of fed node ``edge_rows[e]``.
     paths: for sequence s, the edges of its tokens 2..n.
     """
 
     sequences: tuple[Ids, ...]
     token_ids: NDArray[np.int64]
-    parents: NDArray[np.int64]
     depths: NDArray[np.int64]
+    lines: NDArray[np.int64]
     edge_rows: NDArray[np.int64]
     edge_tokens: NDArray[np.int64]
     paths: tuple[NDArray[np.int64], ...]
@@ -45,65 +47,43 @@ class Tree:
 
     def ancestors(self) -> NDArray[np.bool_]:
         """``[n, n]``: row i is True at i and at everything on the way from its root to it."""
-        mask = np.zeros((self.size, self.size), dtype=np.bool_)
-        chain = self.parents == np.arange(self.size) - 1  # a prompt is a chain: its part is a triangle
-        trunk = self.size if chain.all() else int(chain.argmin())
-        mask[:trunk, :trunk] = np.tri(trunk, dtype=np.bool_)
-        for node, parent in enumerate(self.parents[trunk:].tolist(), start=trunk):
-            if parent >= 0:
-                mask[node] = mask[parent]
-            mask[node, node] = True
-        return mask
+        mask = np.zeros((self.size, self.size + 1), dtype=np.bool_)
+        mask[np.arange(self.size)[:, None], self.lines] = True  # what is behind a line's end falls into the last column
+        return mask[:, :-1]
 
 
 def build_tree(sequences: Sequence[Ids]) -> Tree:
-    """The tree over ``sequences`` (each of at least one token; doubles and prefixes of others are welcome)."""
-    children: dict[tuple[int, int], int] = {}
-    tokens: list[int] = []
-    parents: list[int] = []
-    walks: list[list[int]] = []
-    trunk = sequences[0]
-    trunk_walk: list[int] = []
-    for sequence in sequences:
-        shared = _common(trunk, sequence) if trunk_walk else 0
-        walk = trunk_walk[:shared]
-        node = walk[-1] if walk else -1
-        for token in sequence[shared:]:
-            key = (node, token)
-            child = children.get(key)
-            if child is None:
-                child = children[key] = len(tokens)
-                tokens.append(token)
-                parents.append(node)
-            node = child
-            walk.append(node)
-        if not trunk_walk:
-            trunk_walk = walk
-        walks.append(walk)
-    return _number(tuple(sequences), np.array(tokens, dtype=np.int64), np.array(parents, dtype=np.int64), walks)
+    """The tree over ``sequences`` (each of at least one token; doubles and prefixes of others are welcome).
 
-
-def _number(sequences: tuple[Ids, ...], tokens: NDArray[np.int64], parents: NDArray[np.int64], walks: list[list[int]]) -> Tree:
-    """Number the fed nodes (those with a child) and the edges (nodes with a parent) from the tree's nodes."""
-    has_parent = parents >= 0
-    fed = np.zeros(len(tokens), dtype=np.bool_)
-    fed[parents[has_parent]] = True
+    In sorted order a sequence shares with its neighbour whatever it shares with any before it: the rest of it is new.
+    """
+    order = sorted(range(len(sequences)), key=sequences.__getitem__)
+    lengths = np.array([len(sequences[s]) for s in order])
+    inside = np.arange(lengths.max()) < lengths[:, None]
+    grid = np.full(inside.shape, -1, dtype=np.int64)
+    grid[inside] = np.fromiter(chain.from_iterable(sequences[s] for s in order), dtype=np.int64)
+    shared = np.zeros_like(inside)
+    np.logical_and.accumulate(inside[1:] & (grid[1:] == grid[:-1]), axis=1, out=shared[1:])
+    new = inside & ~shared
+    rows, depths = np.nonzero(new)
+    tokens, has_parent = grid[new], depths > 0
+    numbers = np.zeros_like(grid)
+    numbers[new] = np.arange(len(rows))
+    walks = np.maximum.accumulate(numbers, axis=0)  # a shared node is the youngest of its depth
+    parents = walks[rows[has_parent], depths[has_parent] - 1]
+    fed = np.zeros(len(rows), dtype=np.bool_)  # nodes with a child
+    fed[parents] = True
     row = np.cumsum(fed) - 1
-    edge = np.cumsum(has_parent) - 1
-    fed_parents = parents[fed]
-    depths = np.zeros(int(fed.sum()), dtype=np.int64)
-    fed_rows = np.where(fed_parents >= 0, row[fed_parents], -1)
-    for node, parent in enumerate(fed_rows.tolist()):
-        if parent >= 0:
-            depths[node] = depths[parent] + 1
+    edges = (np.cumsum(has_parent) - 1)[walks]
+    place = np.argsort(order)
     return Tree(
-        sequences=sequences,
+        sequences=tuple(sequences),
         token_ids=tokens[fed],
-        parents=fed_rows,
-        depths=depths,
-        edge_rows=row[parents[has_parent]],
+        depths=depths[fed],
+        lines=np.where(np.arange(grid.shape[1]) <= depths[fed, None], row[walks[rows[fed]]], -1),
+        edge_rows=row[parents],
         edge_tokens=tokens[has_parent],
-        paths=tuple(edge[np.array(walk[1:], dtype=np.int64)] for walk in walks),
+        paths=tuple(edges[i, 1:length] for i, length in zip(place.tolist(), lengths[place].tolist(), strict=True)),
     )
 
 
@@ -122,15 +102,17 @@ def cut(prompt: Ids, candidates: Iterable[Ids], limit: int = NODE_LIMIT) -> list
     the limit raises the limit to twice its length, and a single longer sequence makes a part of its own.
     """
     limit = max(limit, 2 * len(prompt))
+    distinct = {prompt, *candidates}
+    trunk = len(prompt) if all(sequence[: len(prompt)] == prompt for sequence in distinct) else 0  # no need to look there again
     parts: list[Part] = []
     inside: list[Ids] = []
     size = 0
     before: Ids = ()
-    for sequence in sorted({prompt, *candidates}):
-        new = _new_nodes(before, sequence)
+    for sequence in sorted(distinct, key=lambda sequence: sequence[trunk:]):
+        new = _new_nodes(before, sequence, trunk)
         if inside and size + new > limit:
             parts.append(Part((prompt, *inside), size))
-            inside, size, new = [], len(prompt) - 1, _new_nodes(prompt, sequence)
+            inside, size, new = [], len(prompt) - 1, _new_nodes(prompt, sequence, trunk)
         if sequence != prompt:
             inside.append(sequence)
         size += new
@@ -139,18 +121,18 @@ def cut(prompt: Ids, candidates: Iterable[Ids], limit: int = NODE_LIMIT) -> list
     return parts
 
 
-def _new_nodes(before: Ids, sequence: Ids) -> int:
-    """Proper beginnings of ``sequence`` that are not proper beginnings of ``before``, its neighbour in sorted order."""
-    return len(sequence) - 1 - min(_common(before, sequence), max(0, len(before) - 1))
+def _new_nodes(before: Ids, sequence: Ids, trunk: int) -> int:
+    """Proper beginnings of ``sequence`` that are not proper beginnings of ``before``, its neighbour in sorted order.
+
+    trunk: tokens at the beginning that are known to be common (unless ``before`` is empty).
+    """
+    shared = _common(before, sequence, trunk) if before else 0
+    return len(sequence) - 1 - min(shared, max(0, len(before) - 1))
 
 
-def _common(left: Ids, right: Ids) -> int:
-    """Length of the common beginning."""
-    if left[: len(right)] == right:
-        return len(right)
-    if right[: len(left)] == left:
-        return len(left)
-    start = min(len(left), len(right)) - 1  # behind a prompt's trailing blank, all but the last token agree
-    if left[:start] == right[:start]:
-        return start
-    return next(i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b)
+def _common(left: Ids, right: Ids, known: int) -> int:
+    """Length of the common beginning, of which ``known`` tokens need not be looked at."""
+    for place, (a, b) in enumerate(zip(left[known:], right[known:], strict=False), start=known):
+        if a != b:
+            return place
+    return min(len(left), len(right))
