@@ -80,7 +80,7 @@ def build_tree(sequences: Sequence[Ids]) -> Tree:
         sequences=tuple(sequences),
         token_ids=tokens[fed],
         depths=depths[fed],
-        lines=np.where(np.arange(grid.shape[1]) <= depths[fed, None], row[walks[rows[fed]]], -1),
+        lines=np.where(np.arange(grid.shape[1]) <= depths[fed][:, None], row[walks[rows[fed]]], -1),
         edge_rows=row[parents],
         edge_tokens=tokens[has_parent],
         paths=tuple(edges[i, 1:length] for i, length in zip(place.tolist(), lengths[place].tolist(), strict=True)),
