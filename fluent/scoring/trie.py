@@ -59,7 +59,8 @@ def build_tree(sequences: Sequence[Ids]) -> Tree:
     """
     order = sorted(range(len(sequences)), key=sequences.__getitem__)
     lengths = np.array([len(sequences[s]) for s in order])
-    inside = np.arange(lengths.max()) < lengths[:, None]
+    places = np.arange(lengths.max())
+    inside = places < lengths[:, None]
     grid = np.full(inside.shape, -1, dtype=np.int64)
     grid[inside] = np.fromiter(chain.from_iterable(sequences[s] for s in order), dtype=np.int64)
     shared = np.zeros_like(inside)
@@ -80,7 +81,7 @@ def build_tree(sequences: Sequence[Ids]) -> Tree:
         sequences=tuple(sequences),
         token_ids=tokens[fed],
         depths=depths[fed],
-        lines=np.where(np.arange(grid.shape[1]) <= depths[fed][:, None], row[walks[rows[fed]]], -1),
+        lines=np.where(places <= depths[fed][:, None], row[walks[rows[fed]]], -1),
         edge_rows=row[parents],
         edge_tokens=tokens[has_parent],
         paths=tuple(edges[i, 1:length] for i, length in zip(place.tolist(), lengths[place].tolist(), strict=True)),
