@@ -23,7 +23,7 @@ from fluent.ranking.packs import PackStore, fingerprint
 from fluent.ranking.paper import POOL_LIMIT, paper_task
 from fluent.ranking.settings import Settings
 from fluent.ranking.summary import Summary, summarise
-from fluent.ranking.task import Task, count_reasons, count_straddling, score_table
+from fluent.ranking.task import Task, choose_verbalisations, count_reasons, count_straddling, score_table
 from fluent.records.atomic import write_text
 from fluent.records.benchmark import Benchmark
 from fluent.records.dump import format_dump, read_dump
@@ -181,17 +181,6 @@ class Processor:
         """What the finished dump says, read back from its files."""
         source = open_source(self.outputs.dump.parent)
         return summarise(read_dump(source, self.outputs.dump.name), read_run(self.outputs.run), self.outputs)
-
-
-def choose_verbalisations(benchmark: Benchmark, wanted: tuple[str, ...] | None) -> tuple[str, ...]:
-    """The verbalisations to compare, in the file's order; one that the file lacks is a ``UserError``."""
-    there = benchmark.verbalisations
-    if wanted is None:
-        return there
-    lacking = [v for v in wanted if v not in there]
-    if lacking:
-        raise UserError(f"{benchmark.name} has no verbalisation '{lacking[0]}': its columns hold {', '.join(there)} (--verbalisations)")
-    return tuple(v for v in there if v in wanted)
 
 
 def _tell(reasons: Mapping[str, int]) -> str:

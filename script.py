@@ -2,6 +2,7 @@
 
     python script.py -l ru -r P19,P36 --model smollm2 --data fixed_data/starter --out stats/smollm2
     python script.py explain -l ru -r P101 --subject Q7251 --model smollm2
+    python script.py export lm-eval --data fixed_data/starter --out exports/lm-eval
 
 Nothing here imports torch before the arguments and the data are known to be good.
 """
@@ -23,8 +24,13 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Rank, or explain one fact; returns the exit status."""
-    asked = parse_arguments(list(sys.argv[1:] if arguments is None else arguments))
+    """Rank, explain one fact, or export the benchmark to another tool; returns the exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["export"]:
+        from fluent.exporting.command import main as export
+
+        return export(words[1:])
+    asked = parse_arguments(words)
     return explain(asked) if asked.subject else rank(asked)
 
 

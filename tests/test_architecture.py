@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 FLOOR = {"fluent.console", "fluent.commands", "fluent.languages", "fluent"}
-ROOMS = ("records", "translating", "locating", "scoring", "linking", "ranking", "reporting", "fluency")
+ROOMS = ("records", "translating", "locating", "scoring", "linking", "ranking", "reporting", "fluency", "exporting")
 FLUENT = {f"fluent.{room}" for room in ROOMS}
 CONTRACT = "fluent.scoring.contract"
 
@@ -19,7 +19,7 @@ ALLOWED: dict[str, set[str]] = {
     "reader": {"fluent.records"},
     "datamodifier": {"reader", "fluent.translating", "fluent.locating", "fluent.records"},
     "processor": {"fluent.ranking", "fluent.scoring", "fluent.records"},
-    "script": {"processor", "fluent.ranking", "fluent.scoring", "fluent.records"},
+    "script": {"processor", "fluent.ranking", "fluent.scoring", "fluent.exporting", "fluent.records"},
     "stats": {"fluent.reporting", "fluent.ranking", "fluent.linking", "fluent.records"},
     "grammeval": {"fluent.fluency", "fluent.reporting"},
     "fluent.console": set(),
@@ -32,6 +32,7 @@ ALLOWED: dict[str, set[str]] = {
     "fluent.linking": set(),
     "fluent.ranking": {"fluent.records", "fluent.linking", CONTRACT},
     "fluent.reporting": {"fluent.records", "fluent.ranking", "fluent.linking"},
+    "fluent.exporting": {"fluent.records", "fluent.ranking"},
     "fluent.fluency": {"fluent.reporting", "fluent.translating", "fluent.scoring", "fluent.ranking", "fluent.linking", "fluent.records"},
     "probes": FLUENT | {"reader"},
     "data": {"fluent.translating", "fluent.records"},

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fluent.console import ArgumentParser, UserError, note, split_list
+from fluent.console import ArgumentParser, UserError, note
 from fluent.languages import is_known, language
 from fluent.ranking.settings import DEFAULT_MODEL, Settings
+from fluent.ranking.values import name_list, named, path_named, positive
 
 if TYPE_CHECKING:
     from fluent.records.benchmark import Benchmark
@@ -146,19 +146,26 @@ def _parser(explaining: bool) -> ArgumentParser:
         description="Print one fact's prompts, tokens, candidates and scores, best first."
         if explaining
         else "Rank facts with a language model: benchmark files in, rank dumps out.",
-        epilog=None if explaining else "One fact, candidate by candidate: script.py explain --help",
+        epilog=None
+        if explaining
+        else "One fact, candidate by candidate: script.py explain --help. The benchmark in other tools' formats: script.py export --help",
     )
     what = parser.add_argument_group("what to rank")
-    what.add_argument("-l", "--lang", type=_names, required=True, metavar="CODES", help="languages, comma-separated, or all")
+    what.add_argument("-l", "--lang", type=name_list, required=True, metavar="CODES", help="languages, comma-separated, or all")
     what.add_argument(
-        "-r", "--relations", type=_names, default=(ALL,), metavar="IDS", help="relations, comma-separated, or all (default: all there are)"
+        "-r",
+        "--relations",
+        type=name_list,
+        default=(ALL,),
+        metavar="IDS",
+        help="relations, comma-separated, or all (default: all there are)",
     )
     if explaining:
         what.add_argument("--subject", required=True, metavar="QID", help="sub_uri of the fact, for example Q7251")
         what.add_argument("--object", default="", metavar="QID", help="obj_uri, where the subject has several objects")
     what.add_argument(
         "--data",
-        type=_path,
+        type=path_named,
         default=Path("fixed_data"),
         metavar="FOLDER|ZIP",
         help="benchmark files (default: fixed_data; ours: fixed_data/starter)",
@@ -168,11 +175,11 @@ def _parser(explaining: bool) -> ArgumentParser:
         "-m", "--modes", type=int, choices=(2, 3), help="how many verbalisations the files must have (they say so themselves)"
     )
     what.add_argument(
-        "--verbalisations", type=_names, metavar="NAMES", help="compare these only, comma-separated (default: all the file has)"
+        "--verbalisations", type=name_list, metavar="NAMES", help="compare these only, comma-separated (default: all the file has)"
     )
     if not explaining:
         what.add_argument(
-            "--limit", type=_positive, metavar="N", help="score the first N rows only; candidates still come from the whole file"
+            "--limit", type=positive, metavar="N", help="score the first N rows only; candidates still come from the whole file"
         )
     how = parser.add_argument_group("how")
     how.add_argument("--protocol", choices=("paper", "corrected"), default="paper", help="see docs/protocols.md (default: paper)")
@@ -188,7 +195,7 @@ def _parser(explaining: bool) -> ArgumentParser:
     model = parser.add_argument_group("the model")
     model.add_argument(
         "--model",
-        type=_named,
+        type=named,
         default=DEFAULT_MODEL,
         metavar="ID|FOLDER|GGUF",
         help=f"or smollm2, the embedded one (default: {DEFAULT_MODEL})",
@@ -200,42 +207,18 @@ def _parser(explaining: bool) -> ArgumentParser:
     model.add_argument("--quantise", choices=("4bit", "8bit"), help="with bitsandbytes, where it is installed")
     model.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
     model.add_argument("--path", default="auto", metavar="NAME", help="how to score (default: the fastest that passes the check at load)")
-    model.add_argument("--token-budget", type=_positive, metavar="N", help="tokens a forward")
+    model.add_argument("--token-budget", type=positive, metavar="N", help="tokens a forward")
     if not explaining:
         out = parser.add_argument_group("where to")
         out.add_argument(
             "--out",
-            type=_path,
+            type=path_named,
             default=Path("stats"),
             metavar="FOLDER",
             help="rank dumps (default: stats); wide ones go to stats_wide likewise",
         )
         out.add_argument("--overwrite", action="store_true", help="rank anew what is there")
     return parser
-
-
-def _names(value: str) -> tuple[str, ...]:
-    names = tuple(split_list(value))
-    if not names:
-        raise argparse.ArgumentTypeError("an empty list; name at least one, for example ru,cs")
-    return names
-
-
-def _named(value: str) -> str:
-    if not value.strip():
-        raise argparse.ArgumentTypeError("an empty name")
-    return value
-
-
-def _path(value: str) -> Path:
-    return Path(_named(value))
-
-
-def _positive(value: str) -> int:
-    number = int(value) if value.isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{value!r} is not a whole number from 1")
-    return number
 
 
 def _by_number(relation: str) -> tuple[int, str]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from fluent.console import UserError
 from fluent.records.benchmark import Benchmark
 from fluent.records.dump import ProtocolName
 from fluent.records.scores import COLUMNS, NEUTRAL, Role
@@ -91,6 +92,17 @@ class Task:
             if number in plan.unscorable:
                 reasons.setdefault(question.row, f"{question.verbalisation}: {plan.unscorable[number]}")
         return reasons
+
+
+def choose_verbalisations(benchmark: Benchmark, wanted: tuple[str, ...] | None) -> tuple[str, ...]:
+    """The verbalisations to compare, in the file's order; one that the file lacks is a ``UserError``."""
+    there = benchmark.verbalisations
+    if wanted is None:
+        return there
+    lacking = [v for v in wanted if v not in there]
+    if lacking:
+        raise UserError(f"{benchmark.name} has no verbalisation '{lacking[0]}': its columns hold {', '.join(there)} (--verbalisations)")
+    return tuple(v for v in there if v in wanted)
 
 
 def score_table(task: Task, scores: Mapping[int, RequestScore], left_out: Mapping[int, str]) -> pd.DataFrame:
