@@ -27,8 +27,8 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     dump = synthetic_dump("cs", "P19", 60)
     write_dump(dump, folder)
     write_scores_beside(dump, folder)
-    tables = ["--tables", str(root / "tables/starter/paper")]
-    assert stats.main(["compare", "--stats", str(folder), *tables, "--resamples", "200"]) == 0
+    places = ["--tables", str(root / "tables/starter/paper"), "--graphs", str(root / "unused")]
+    assert stats.main(["compare", "--stats", str(folder), *places, "--resamples", "200"]) == 0
     write_report(root, "200")
     (root / "graphs/starter").mkdir(parents=True)
     Image.fromarray(np.zeros((40, 50), dtype=np.uint8)).save(root / "graphs/starter/general.png")

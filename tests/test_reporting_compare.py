@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 import stats
 from fluent.console import UserError
 from fluent.records.dump import Dump, write_dump
+from fluent.reporting import figures_compare
 
 
 def dump(lang: str, relation: str, verbalisations: tuple[str, ...], ranks: np.ndarray, shift: int = 0) -> Dump:
@@ -57,7 +59,7 @@ def folder(tmp_path: Path) -> Path:
 
 def compare(folder: Path, *more: str) -> pd.DataFrame:
     tables = folder.parent / "tables"
-    assert stats.main(["compare", "--stats", str(folder), "--tables", str(tables), "--resamples", "400", *more]) == 0
+    assert stats.main(["compare", "--stats", str(folder), "--tables", str(tables), "--graphs", str(folder.parent / "graphs"), "--resamples", "400", *more]) == 0
     name = "compare_against_differences" if "--against" in more else "compare_differences"
     return pd.read_csv(tables / f"{name}.tsv", sep="\t")
 
@@ -73,6 +75,8 @@ class TestFiles:
             "compare_values.md",
             "compare_values.tsv",
         }
+        assert (tables.parent / "graphs" / "compare.pdf").read_bytes().startswith(b"%PDF")
+        assert (tables.parent / "graphs" / "compare.png").read_bytes().startswith(b"\x89PNG")
         gt = differences.query("comparison == 'template → gt' and language == 'all' and average == 'macro' and metric == 'mean rank'").iloc[
             0
         ]
@@ -156,7 +160,7 @@ class TestBadInput:
 def test_published_macro_values_and_their_order(published: Path, tmp_path: Path):
     """Czech, the paper's fifteen relations: the values of Table 1, and gt tells itself from template."""
     relations = "P101,P103,P108,P127,P1376,P159,P19,P20,P36,P364,P407,P449,P463,P495,P740"
-    arguments = ["--stats", str(published / "fluent_mlama" / "stats.zip"), "--tables", str(tmp_path), "--exclude-short", "gt"]
+    arguments = ["--stats", str(published / "fluent_mlama" / "stats.zip"), "--tables", str(tmp_path), "--graphs", str(tmp_path), "--exclude-short", "gt"]
     assert stats.main(["compare", *arguments, "--langs", "cs", "--relations", relations, "--resamples", "1000"]) == 0
     differences = pd.read_csv(tmp_path / "compare_differences.tsv", sep="\t")
     macro = differences[differences["average"] == "macro"].set_index(["comparison", "metric"])
@@ -165,3 +169,21 @@ def test_published_macro_values_and_their_order(published: Path, tmp_path: Path)
         [4.166374, 3.532051], abs=1e-6
     )
     assert macro.loc[("template → gt", "R@1"), "low"] > 0
+
+
+def test_the_forest_plot_holds_every_difference_and_its_interval(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    rows = [
+        ("template → gt", language, "macro", metric, value, value - 0.1, value + 0.2)
+        for metric in ("R@1", "mean rank")
+        for language, value in (("ru", 0.5), ("cs", 0.25), ("all", 0.375))
+    ]
+    differences = pd.DataFrame(rows, columns=["comparison", "language", "average", "metric", "difference", "low", "high"])
+    drawn: list[Figure] = []
+    monkeypatch.setattr(figures_compare, "save", lambda figure, *_: drawn.append(figure) or [])
+    figures_compare.draw_differences(differences, "macro", tmp_path, "compare", "")
+    first, second = drawn[0].axes
+    assert [label.get_text() for label in first.get_yticklabels()] == ["ru", "cs", "all"]
+    points, _, (bars,) = first.containers[0].lines
+    assert points.get_xydata().tolist() == [[0.5, 0], [0.25, 1], [0.375, 2]]
+    assert np.allclose([segment[:, 0] for segment in bars.get_segments()], [[0.4, 0.7], [0.15, 0.45], [0.275, 0.575]])
+    assert first.get_xlabel().endswith("(right: better)") and second.get_xlabel().endswith("(left: better)")

@@ -4,7 +4,7 @@
     python stats.py compare --stats stats/smollm2 --against stats/other_model --tables tables/models
 
 Writes ``compare_values`` and ``compare_differences`` as TSV (full precision) and Markdown, ``compare.tex`` (one
-average, the main figures), and prints the main figures. docs/comparing.md says how to read them.
+average, the main figures) and a forest plot (PDF, PNG), and prints the main figures. docs/comparing.md says how to read them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from fluent.reporting.clusters import AVERAGES, fact_ranks
 from fluent.reporting.comparing import Pair, Settings, align, compare_pairs
 from fluent.reporting.comparison_tables import latex_body, main_figures, tsv, write_markdown
 from fluent.reporting.distractors import distractor_counts
+from fluent.reporting.figures_compare import draw_differences
 from fluent.reporting.latex import write_table
 from fluent.reporting.loading import DumpFolder, RankTable, open_dumps
 from fluent.reporting.options import add_short_rule
@@ -63,6 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         write_markdown(folder / f"{name}_{part}.md", frame, remarks)
     title = f"What the differences are worth, {arguments.average} average"
     written = write_table(folder, name, latex_body(differences, arguments.average), [title, *remarks])
+    draw_differences(differences, arguments.average, arguments.graphs, name, "; ".join([title, *remarks]))
     note(f"wrote {folder / name}_values and _differences (.tsv, .md) beside {written.name}")
     print(tabulate(main_figures(differences, arguments.average), headers="keys", showindex=False, disable_numparse=True))
     print("\n".join(remarks))
