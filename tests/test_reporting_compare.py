@@ -59,7 +59,8 @@ def folder(tmp_path: Path) -> Path:
 
 def compare(folder: Path, *more: str) -> pd.DataFrame:
     tables = folder.parent / "tables"
-    assert stats.main(["compare", "--stats", str(folder), "--tables", str(tables), "--graphs", str(folder.parent / "graphs"), "--resamples", "400", *more]) == 0
+    places = ["--stats", str(folder), "--tables", str(tables), "--graphs", str(folder.parent / "graphs")]
+    assert stats.main(["compare", *places, "--resamples", "400", *more]) == 0
     name = "compare_against_differences" if "--against" in more else "compare_differences"
     return pd.read_csv(tables / f"{name}.tsv", sep="\t")
 
@@ -160,7 +161,8 @@ class TestBadInput:
 def test_published_macro_values_and_their_order(published: Path, tmp_path: Path):
     """Czech, the paper's fifteen relations: the values of Table 1, and gt tells itself from template."""
     relations = "P101,P103,P108,P127,P1376,P159,P19,P20,P36,P364,P407,P449,P463,P495,P740"
-    arguments = ["--stats", str(published / "fluent_mlama" / "stats.zip"), "--tables", str(tmp_path), "--graphs", str(tmp_path), "--exclude-short", "gt"]
+    places = ["--stats", str(published / "fluent_mlama" / "stats.zip"), "--tables", str(tmp_path), "--graphs", str(tmp_path)]
+    arguments = [*places, "--exclude-short", "gt"]
     assert stats.main(["compare", *arguments, "--langs", "cs", "--relations", relations, "--resamples", "1000"]) == 0
     differences = pd.read_csv(tmp_path / "compare_differences.tsv", sep="\t")
     macro = differences[differences["average"] == "macro"].set_index(["comparison", "metric"])
