@@ -1,6 +1,7 @@
 """Rank facts with a language model: one command from benchmark files to rank dumps.
 
     python script.py -l ru -r P19,P36 --model smollm2 --data fixed_data/starter --out stats/smollm2
+    python script.py -l all --models models.txt --data fixed_data/starter --out stats/models
     python script.py explain -l ru -r P101 --subject Q7251 --model smollm2
     python script.py export lm-eval --data fixed_data/starter --out exports/lm-eval
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import sys
 import time
+import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,10 @@ from fluent.ranking.arguments import parse_arguments
 
 if TYPE_CHECKING:
     from fluent.ranking.arguments import Arguments
+    from fluent.ranking.outputs import Outputs
+    from fluent.ranking.settings import Settings
+    from fluent.ranking.summary import Summary
+    from fluent.records.benchmark import Benchmark
     from fluent.scoring.contract import Scorer
     from processor import Processor
 
@@ -31,22 +37,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return export(words[1:])
     asked = parse_arguments(words)
-    return explain(asked) if asked.subject else rank(asked)
+    if asked.subject:
+        return explain(asked)
+    if asked.models:
+        return rank_models(asked)
+    rank(asked, asked.benchmarks())
+    return 0
 
 
-def rank(asked: Arguments) -> int:
+def rank(asked: Arguments, benchmarks: Sequence[Benchmark]) -> list[Summary]:
     """Rank every file that was asked for and is not ranked yet, then say what all of them show."""
-    from fluent.ranking.outputs import check_folder, check_writable
+    from fluent.ranking.outputs import check_folder
     from fluent.ranking.summary import format_summaries
 
     settings = asked.settings
-    processors = open_processors(asked)
-    replaced = [one.outputs for one in processors] if settings.overwrite else []
-    check_folder(settings, asked.source(), replaced)
-    todo = [one for one in processors if one.state() in {"missing", "replace"}]
-    for folder in (settings.out, settings.wide):
-        if folder is not None and todo:
-            check_writable(folder)
+    processors = open_processors(asked, benchmarks)
+    replaced = replaceable(processors)
+    todo = unranked(asked, processors)
     if todo:
         scorer = load(asked)
         check_folder(settings, asked.source(), replaced, scorer.describe())
@@ -54,8 +61,90 @@ def rank(asked: Arguments) -> int:
         for number, processor in enumerate(todo, start=1):
             rank_one(processor, scorer, f"{number} of {len(todo)}: {processor.label}")
     tell_untouched(processors, todo)
-    print(format_summaries([one.summary() for one in processors]))
+    summaries = [one.summary() for one in processors]
+    print(format_summaries(summaries))
+    return summaries
+
+
+def rank_models(asked: Arguments) -> int:
+    """Rank with each model in turn, one in memory at a time; where one fails the others go on, and the end tells of it."""
+    from fluent.ranking.summary import format_side_by_side
+
+    benchmarks, turns = asked.benchmarks(), asked.each()
+    waiting = [turn.settings for turn in turns if unranked(turn, open_processors(turn, benchmarks))]
+    troubles = check_models(waiting)
+    if len(troubles) == len(turns):
+        raise UserError(f"none of the models can be loaded: {'; '.join(troubles)}")
+    done: dict[str, list[Summary]] = {}
+    failed = []
+    for number, turn in enumerate(turns, start=1):
+        settings = turn.settings
+        note(f"model {number} of {len(turns)}: {settings.model}, dumps in {settings.out}")
+        try:
+            done[settings.out.name] = rank(turn, benchmarks)
+        except OSError:  # a full disk is no model's fault
+            raise
+        except Exception as error:
+            failed.append(why_failed(settings.model, error))
+        if settings in waiting:
+            release()
+    if done:
+        print(f"\n{format_side_by_side(done)}")
+    if failed:
+        raise UserError(f"{len(failed)} of {len(turns)} models failed, the same command tries them again; {'; '.join(failed)}")
+    note(f"are the differences real: python stats.py compare --stats {','.join(str(turn.settings.out) for turn in turns)}")
     return 0
+
+
+def check_models(waiting: Sequence[Settings]) -> list[str]:
+    """Say before the first is loaded what name and config tell against any of these models."""
+    from fluent.scoring.models import check_model
+
+    troubles = []
+    for settings in waiting:
+        try:
+            check_model(settings.model, revision=settings.revision, trust_remote_code=settings.trust_remote_code)
+        except UserError as error:
+            troubles.append(str(error))
+            note(f"this will fail, the others go on: {error}")
+    return troubles
+
+
+def why_failed(model: str, error: Exception) -> str:
+    """In one line, why a model's turn ended; what nobody foresaw keeps its traceback as well."""
+    from fluent.scoring.failures import is_out_of_memory, memory_error
+
+    if isinstance(error, UserError):
+        return str(error) if model in str(error) else f"{model}: {error}"
+    if is_out_of_memory(error):
+        return str(memory_error(model))
+    traceback.print_exception(error)
+    return f"{model}: {type(error).__name__}: {error}"
+
+
+def release() -> None:
+    """Free the memory of the model that has had its turn."""
+    from fluent.scoring.devices import release_memory
+
+    release_memory()
+
+
+def replaceable(processors: Sequence[Processor]) -> list[Outputs]:
+    """What ``--overwrite`` makes anew anyway."""
+    return [one.outputs for one in processors if one.settings.overwrite]
+
+
+def unranked(asked: Arguments, processors: Sequence[Processor]) -> list[Processor]:
+    """The files that are not ranked yet; an output folder that cannot take them is a ``UserError`` before any model is loaded."""
+    from fluent.ranking.outputs import check_folder, check_writable
+
+    settings = asked.settings
+    check_folder(settings, asked.source(), replaceable(processors))
+    todo = [one for one in processors if one.state() in {"missing", "replace"}]
+    for folder in (settings.out, settings.wide):
+        if folder is not None and todo:
+            check_writable(folder)
+    return todo
 
 
 def rank_one(processor: Processor, scorer: Scorer, label: str) -> None:
@@ -88,11 +177,11 @@ def tell_untouched(processors: Sequence[Processor], ranked: Sequence[Processor])
             note(f"{one.label}: {one.outputs.dump} or its wide twin was changed by hand since it was written (not the hash in run.json)")
 
 
-def open_processors(asked: Arguments) -> list[Processor]:
-    """A processor for each (language, relation) that was asked for, data read and checked."""
+def open_processors(asked: Arguments, benchmarks: Sequence[Benchmark]) -> list[Processor]:
+    """A processor for each of these files."""
     from processor import Processor
 
-    return [Processor(benchmark, asked.settings) for benchmark in asked.benchmarks()]
+    return [Processor(benchmark, asked.settings) for benchmark in benchmarks]
 
 
 def load(asked: Arguments) -> Scorer:
@@ -110,7 +199,7 @@ def explain(asked: Arguments) -> int:
     """Print one subject's prompts, tokens, candidates and scores, best first."""
     from fluent.ranking.explain import explain_task, only_subject
 
-    tasks = [only_subject(one.task(), asked.subject, asked.object) for one in open_processors(asked)]
+    tasks = [only_subject(one.task(), asked.subject, asked.object) for one in open_processors(asked, asked.benchmarks())]
     left_out = [f"{task.benchmark.name} row {row}: {reason}" for task in tasks for row, reason in task.left_out.items()]
     asking = [task for task in tasks if task.questions]
     if not asking:

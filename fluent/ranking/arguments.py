@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fluent.console import ArgumentParser, UserError, note
 from fluent.languages import is_known, language
+from fluent.ranking.models import MODEL_OPTIONS, add_model_options, choose_models, read_models
 from fluent.ranking.settings import DEFAULT_MODEL, Settings
 from fluent.ranking.values import name_list, named, path_named, positive
 
@@ -24,7 +25,7 @@ Found = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Arguments:
-    """What was asked for. subject: "" unless one fact is to be explained."""
+    """What was asked for. subject: "" unless one fact is to be explained. models: settings of each model where several take turns."""
 
     settings: Settings
     data: Path
@@ -34,6 +35,11 @@ class Arguments:
     modes: int | None
     subject: str = ""
     object: str = ""
+    models: tuple[Settings, ...] = ()
+
+    def each(self) -> list[Arguments]:
+        """What is asked of each of several models."""
+        return [replace(self, settings=settings, models=()) for settings in self.models]
 
     def source(self) -> Source:
         """The data folder or zip; a folder that holds nothing but one zip (``fixed_data/fixed_data.zip``) is read from it."""
@@ -107,14 +113,7 @@ def parse_arguments(words: Sequence[str]) -> Arguments:
     parsed = parser.parse_args(list(words[1:] if explaining else words))
     settings = Settings(
         model=parsed.model,
-        revision=parsed.revision,
-        dtype=parsed.dtype,
-        device=parsed.device,
-        device_map=parsed.device_map,
-        quantise=parsed.quantise,
-        trust_remote_code=parsed.trust_remote_code,
-        path=parsed.path,
-        token_budget=parsed.token_budget,
+        **{name: getattr(parsed, name) for name in MODEL_OPTIONS},
         protocol=parsed.protocol,
         arithmetic=parsed.arith,
         verbalisations=parsed.verbalisations,
@@ -128,6 +127,9 @@ def parse_arguments(words: Sequence[str]) -> Arguments:
     for lang in parsed.lang:
         if lang != ALL and not is_known(lang):
             language(lang)  # raises, naming the known ones
+    models = read_models(parsed.models, settings) if not explaining and parsed.models else choose_models(settings)
+    if explaining and models:
+        raise UserError(f"--model {parsed.model}: explain asks one model; name one")
     return Arguments(
         settings,
         parsed.data,
@@ -137,6 +139,7 @@ def parse_arguments(words: Sequence[str]) -> Arguments:
         parsed.modes,
         parsed.subject if explaining else "",
         parsed.object if explaining else "",
+        models,
     )
 
 
@@ -193,21 +196,20 @@ def _parser(explaining: bool) -> ArgumentParser:
     how.add_argument("--no-aliases", action="store_true", help="corrected: aliases are no forms of their entity")
     how.add_argument("--neutral-prompt", metavar="TEXT", help="score each candidate behind this text as well (for PMI in stats.py rerank)")
     model = parser.add_argument_group("the model")
-    model.add_argument(
+    which = model.add_mutually_exclusive_group()
+    which.add_argument(
         "--model",
         type=named,
         default=DEFAULT_MODEL,
         metavar="ID|FOLDER|GGUF",
-        help=f"or smollm2, the embedded one (default: {DEFAULT_MODEL})",
+        help=f"or smollm2, the embedded one (default: {DEFAULT_MODEL})"
+        + ("" if explaining else "; several, comma-separated: one after the other, each into its own folder below --out"),
     )
-    model.add_argument("--revision", metavar="NAME", help="branch, tag or commit on the hub")
-    model.add_argument("--dtype", choices=("auto", "float32", "bfloat16", "float16"), default="auto", help="auto: float32 on a CPU")
-    model.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda, cuda:1, mps (default: auto)")
-    model.add_argument("--device-map", metavar="NAME", help="spread a large model over devices: auto, balanced …")
-    model.add_argument("--quantise", choices=("4bit", "8bit"), help="with bitsandbytes, where it is installed")
-    model.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
-    model.add_argument("--path", default="auto", metavar="NAME", help="how to score (default: the fastest that passes the check at load)")
-    model.add_argument("--token-budget", type=positive, metavar="N", help="tokens a forward")
+    if not explaining:
+        which.add_argument(
+            "--models", type=path_named, metavar="FILE", help="a model a line, with its own options behind it: NAME --revision X --folder Y"
+        )
+    add_model_options(model)
     if not explaining:
         out = parser.add_argument_group("where to")
         out.add_argument(

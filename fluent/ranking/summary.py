@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tabulate import tabulate
@@ -50,6 +50,38 @@ def summarise(dump: Dump, record: RunRecord, outputs: Outputs) -> Summary:
         outputs,
         int(record.extras.get("rows_with_few_distractors", 0)),
     )
+
+
+def format_side_by_side(models: Mapping[str, Sequence[Summary]]) -> str:
+    """R@1 and mean rank of several models (name -> its summaries), a row per language and verbalisation, a column a model.
+
+    Each value is the mean over the relations that all the models have ranked for that language; row `all`: over languages.
+    """
+    tables = []
+    for place, metric, digits in ((0, "R@1", 3), (2, "mean rank", 2)):
+        cells: dict[tuple[str, str], dict[str, float]] = {}
+        relations = {}
+        for lang in dict.fromkeys(one.lang for summaries in models.values() for one in summaries):
+            of_lang = {name: {one.relation: one.scores for one in summaries if one.lang == lang} for name, summaries in models.items()}
+            shared = set.intersection(*map(set, of_lang.values()))
+            relations[lang] = len(shared)
+            for v in dict.fromkeys(v for scores in of_lang.values() for relation in shared for v in scores[relation]):
+                for name, scores in of_lang.items():
+                    values = [scores[relation][v][place] for relation in sorted(shared) if v in scores[relation]]
+                    if values:
+                        cells.setdefault((lang, v), {})[name] = sum(values) / len(values)
+        if len(relations) > 1:
+            for v in dict.fromkeys(v for _, v in cells):
+                rows = [row for (_, other), row in cells.items() if other == v]
+                cells["all", v] = {name: sum(row[name] for row in rows) / len(rows) for name in models if all(name in row for row in rows)}
+        lines = [
+            [lang, relations.get(lang, ""), v, *(f"{row[name]:.{digits}f}" if name in row else "" for name in models)]
+            for (lang, v), row in cells.items()
+        ]
+        right = ("left", "right", "left", *("right" for _ in models))
+        head = ["lang", "relations", f"{metric} of", *models]
+        tables.append(tabulate(lines, headers=head, colalign=right if lines else None, disable_numparse=True))
+    return "\n\n".join(tables)
 
 
 def format_summaries(summaries: Sequence[Summary]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 from typing import Any
 
@@ -86,6 +87,15 @@ def free_memory(device: torch.device) -> int | None:
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     return psutil.virtual_memory().available
+
+
+def release_memory() -> None:
+    """Give back what nothing uses any more: models in reference cycles, and what torch keeps of a GPU for later."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    if torch.backends.mps.is_available():
+        torch.mps.empty_cache()
 
 
 def check_memory(name: str, weight_bytes: int | None, config: Any, dtype: torch.dtype, device: torch.device) -> None:

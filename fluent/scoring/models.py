@@ -85,10 +85,7 @@ def load_model(
     target = choose_device(device)
     source = _locate(name)
     arguments = source.arguments(revision, trust_remote_code)
-    try:
-        config = AutoConfig.from_pretrained(source.location, **arguments)
-    except Exception as error:
-        raise loading_error(name, revision, error) from error
+    config = _config(name, source, arguments, revision)
     _check_kind(name, config, kind)
     number_type = choose_dtype(dtype, target, config)
     tokenizer = _load_tokenizer(name, source, arguments, revision)
@@ -110,6 +107,19 @@ def load_model(
     embeddings = model.get_input_embeddings().weight
     shown = quantise or dtype_name(embeddings.dtype)
     return LoadedModel(name, _revision(name, source, config), model, tokenizer, embeddings.device, shown)
+
+
+def check_model(name: str, *, kind: Kind = "causal", revision: str | None = None, trust_remote_code: bool = False) -> None:
+    """Raise now what loading would raise later, as far as name and config tell: nothing there, no access, another kind of model."""
+    source = _locate(name)
+    _check_kind(name, _config(name, source, source.arguments(revision, trust_remote_code), revision), kind)
+
+
+def _config(name: str, source: _Source, arguments: dict[str, Any], revision: str | None) -> Any:
+    try:
+        return AutoConfig.from_pretrained(source.location, **arguments)
+    except Exception as error:
+        raise loading_error(name, revision, error) from error
 
 
 def _locate(name: str) -> _Source:
@@ -153,11 +163,7 @@ def _kinds(config: Any) -> tuple[bool, bool]:
 def is_masked(name: str, revision: str | None = None) -> bool:
     """Whether ``name`` is a masked language model rather than a causal one; reads its config alone."""
     source = _locate(name)
-    try:
-        config = AutoConfig.from_pretrained(source.location, **source.arguments(revision, False))
-    except Exception as error:
-        raise loading_error(name, revision, error) from error
-    masked, causal = _kinds(config)
+    masked, causal = _kinds(_config(name, source, source.arguments(revision, False), revision))
     return masked and not causal
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +9,7 @@ import torch
 
 from fluent.console import UserError, note
 from fluent.scoring.contract import Arithmetic
+from fluent.scoring.devices import release_memory
 from fluent.scoring.failures import is_out_of_memory
 from fluent.scoring.paths import Edges, PaddedPath, Path
 from fluent.scoring.trie import Tree, build_tree
@@ -71,9 +71,7 @@ class Runner:
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        release_memory()
         self.splits += 1
         if self.splits == 1:
             note("out of memory: this forward is halved; its scores may differ by 5e-4 from an undivided run's (told in run.json)")
