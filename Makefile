@@ -18,7 +18,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo results results-check test test-all lint comet clean
+.PHONY: help install demo results results-check test test-all lint comet peers clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -73,5 +73,10 @@ comet:  ## COMET for grammeval.py, in an environment of its own (its pins clash 
 	@.venv-comet/bin/python -m pip install --disable-pip-version-check --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$$(grep '^torch==' requirements-comet.txt)"
 	@.venv-comet/bin/python -m pip install --disable-pip-version-check --quiet -r requirements-comet.txt
 
+peers:  ## the tools that read our exports, in an environment of their own (docs/exports.md; about 1.5 GB with torch's CPU build)
+	@test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	@.venv-peers/bin/python -m pip install --disable-pip-version-check --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$$(grep '^torch==' requirements-peers.txt)"
+	@.venv-peers/bin/python -m pip install --disable-pip-version-check --quiet -r requirements-peers.txt
+
 clean:  ## remove the environments and caches (never results)
-	rm -rf $(VENV) .venv-comet .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-comet .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis
