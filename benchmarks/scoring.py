@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,6 @@ PARTS = Path(__file__).resolve().parent / "scoring_parts"
 PEERS = ROOT / ".venv-peers"
 PACKAGES = ("torch==2.13.0", "transformers==5.24.0", "lm-eval==0.4.13", "minicons==0.3.39", "lm-pub-quiz==0.3.3")
 FOREIGN_LIMIT = 0.05
-TRIES = 4
 FILES = (("es", "P36", 4), ("ru", "P19", 2))
 SMALL, LARGE = ("es4", "ru2"), ("es20", "ru20")
 ROUNDS = {
@@ -45,9 +45,24 @@ ROUNDS = {
     "lm-eval, same ids, batch 1": 1,
 }
 ONCE = ("ours, bfloat16", "ours, float16", "ours, budget 512")
-OTHERS = 3
 ON_LARGE = {"ours": 5, "ours, joint": 3, "lm-eval, same ids": 1, "lm-eval, text": 1}
-POOLS, LENGTHS, BUDGETS = (10, 50, 200, 1000), (8, 50, 200), (512, 2048)
+BUDGETS = (512, 2048)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much is measured. rounds: of variants that ``others`` rounds are not right for; tries: while others disturb."""
+
+    rounds: Mapping[str, int]
+    rounds_on_large: Mapping[str, int]
+    others: int
+    tries: int
+    pools: tuple[int, ...]
+    lengths: tuple[int, ...]
+
+
+FULL = Extent(ROUNDS, ON_LARGE, 3, 4, (10, 50, 200, 1000), (8, 50, 200))
+QUICK = Extent({}, dict.fromkeys(ON_LARGE, 1), 1, 1, (10, 50), (8, 50))
 
 
 def requests_of(source: Source, lang: str, relation: str, facts: int) -> list[dict[str, Any]]:
@@ -82,6 +97,15 @@ def gather_inputs(source: Source) -> dict[str, Any]:
     return {"folder": str(embedded_model_folder()), "sets": sets}
 
 
+def shorten(sets: dict[str, Any]) -> dict[str, Any]:
+    """Two prompts of every set, six candidates each (50 of the pool): enough to see the whole chain work."""
+    kept = {name: 50 if name == "pool" else 6 for name in sets}
+    return {
+        name: [{**request, "candidates": request["candidates"][: kept[name]]} for request in requests[:2]]
+        for name, requests in sets.items()
+    }
+
+
 def peers_python() -> str:
     """The python of the peers' environment, made and filled on first use."""
     python = PEERS / "bin" / "python"
@@ -92,10 +116,10 @@ def peers_python() -> str:
     return str(python)
 
 
-def timed(worker: Worker, name: str) -> dict[str, Any]:
+def timed(worker: Worker, name: str, tries: int) -> dict[str, Any]:
     """One timing, repeated while other programs disturb it; the least disturbed one counts."""
     best: dict[str, Any] = {}
-    for _ in range(TRIES):
+    for _ in range(tries):
         found = worker.time(name)
         if not best or found["foreign"] < best["foreign"]:
             best = found
@@ -110,7 +134,9 @@ def worker_memory(found: dict[str, Any]) -> str:
     return f"{found['memory']:.0f} MB"
 
 
-def run_variants(inputs: Path, names: Sequence[str], sets: Sequence[str], rounds: dict[str, int], others: int) -> dict[str, Any]:
+def run_variants(
+    inputs: Path, names: Sequence[str], sets: Sequence[str], rounds: Mapping[str, int], others: int, tries: int
+) -> dict[str, Any]:
     """Time every variant on every set, all alive at once, in alternating order."""
     python = {name: (sys.executable, PARTS / "own.py") if name in own.VARIANTS else (peers_python(), PARTS / "peers.py") for name in names}
     workers = {name: Worker(*python[name], name, inputs) for name in names}
@@ -119,17 +145,17 @@ def run_variants(inputs: Path, names: Sequence[str], sets: Sequence[str], rounds
         due = [name for name in names if number < rounds.get(name, others)]
         for name in due if number % 2 == 0 else due[::-1]:
             for one in sets:
-                found[name][one].append(timed(workers[name], one))
+                found[name][one].append(timed(workers[name], one, tries))
     for worker in workers.values():
         worker.close()
     return found
 
 
-def single(inputs: Path, what: str, *more: Any) -> dict[str, Any]:
+def single(inputs: Path, tries: int, what: str, *more: Any) -> dict[str, Any]:
     """A measurement in a process of its own, repeated while disturbed."""
     command = [sys.executable, str(PARTS / "single.py"), what, str(inputs), *map(str, more)]
     best: dict[str, Any] = {}
-    for _ in range(TRIES):
+    for _ in range(tries):
         output = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
         result = json.loads(output.strip().splitlines()[-1])
         if not best or result.get("foreign", 0.0) < best.get("foreign", 0.0):
@@ -140,40 +166,50 @@ def single(inputs: Path, what: str, *more: Any) -> dict[str, Any]:
     return best
 
 
+def measure(inputs: Path, extent: Extent) -> dict[str, Any]:
+    """Everything the report shows."""
+    start, tries = time.time(), extent.tries
+    kernels = [single(inputs, tries, "kernels")]
+    names = [name for name in (*own.VARIANTS, *peers.VARIANTS) if name not in ONCE]
+    small = run_variants(inputs, names, SMALL, extent.rounds, extent.others, tries)
+    kernels.append(single(inputs, tries, "kernels"))
+    small |= run_variants(inputs, ONCE, SMALL, {}, 1, tries)
+    large = run_variants(inputs, list(extent.rounds_on_large), LARGE, extent.rounds_on_large, 1, tries)
+    grown = [(pool, length, 2048) for pool in extent.pools for length in extent.lengths]
+    budgeted = [(pool, extent.lengths[1], budget) for pool in extent.pools for budget in BUDGETS if budget != 2048]
+    return {
+        "small": small,
+        "large": large,
+        "kernels": max(kernels, key=lambda one: one["faster"]),
+        "nodes": single(inputs, tries, "nodes"),
+        "many": single(inputs, tries, "many"),
+        "host": single(inputs, tries, "host"),
+        "growth": [single(inputs, tries, "growth", *one) for one in grown],
+        "budgets": [single(inputs, tries, "growth", *one) for one in budgeted],
+        "minutes": (time.time() - start) / 60,
+    }
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data/fluent_mlama/fixed_data.zip"), metavar="FOLDER|ZIP")
     parser.add_argument("--run", type=int, default=1, choices=(1, 2), help="which section of RESULTS.md to write")
-    parser.add_argument("--quick", action="store_true", help="one round of a few variants, nothing written")
+    parser.add_argument(
+        "--quick", action="store_true", help="a rehearsal: every step once on a few candidates; figures mean nothing, none is kept"
+    )
     asked = parser.parse_args(arguments)
     if sys.platform != "linux":
         raise UserError("this benchmark reads /proc for memory and disturbance; run it on Linux")
-    start = time.time()
-    with tempfile.TemporaryDirectory(prefix="fluent-scoring-") as folder:
-        inputs = Path(folder) / "inputs.json"
+    with tempfile.TemporaryDirectory(prefix="fluent-scoring-") as name:
+        folder = Path(name)
+        inputs = folder / "inputs.json"
         gathered = gather_inputs(open_source(asked.data))
-        inputs.write_text(json.dumps(gathered), encoding="utf-8")
         if asked.quick:
-            run_variants(inputs, ["reference", "ours", "lm-eval, same ids"], SMALL, {}, 1)
-            return 0
-        kernels = [single(inputs, "kernels")]
-        names = [name for name in (*own.VARIANTS, *peers.VARIANTS) if name not in ONCE]
-        small = run_variants(inputs, names, SMALL, ROUNDS, OTHERS)
-        kernels.append(single(inputs, "kernels"))
-        small |= run_variants(inputs, ONCE, SMALL, {}, 1)
-        large = run_variants(inputs, list(ON_LARGE), LARGE, ON_LARGE, 1)
-        results = {
-            "small": small,
-            "large": large,
-            "kernels": max(kernels, key=lambda one: one["faster"]),
-            "nodes": single(inputs, "nodes"),
-            "many": single(inputs, "many"),
-            "host": single(inputs, "host"),
-            "growth": [single(inputs, "growth", pool, length, 2048) for pool in POOLS for length in LENGTHS],
-            "budgets": [single(inputs, "growth", pool, 50, budget) for pool in POOLS for budget in BUDGETS if budget != 2048],
-            "minutes": (time.time() - start) / 60,
-        }
-    return write_report(results, gathered["sets"], asked.run, Path(__file__).resolve().parent)
+            gathered["sets"] = shorten(gathered["sets"])
+        inputs.write_text(json.dumps(gathered), encoding="utf-8")
+        results = measure(inputs, QUICK if asked.quick else FULL)
+        status = write_report(results, asked.run, folder if asked.quick else Path(__file__).resolve().parent)
+        return 0 if asked.quick else status
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def compare(ours: list[list[float]], theirs: list[list[float]]) -> tuple[float, 
     return gap, equal, len(ours), close
 
 
-def write_report(results: dict[str, Any], sets: dict[str, Any], run: int, folder: Path) -> int:
+def write_report(results: dict[str, Any], run: int, folder: Path) -> int:
     """Write the section of ``run`` and the plots; exit status 1 where a goal is missed."""
     goals = goals_of(results)
     text = "\n".join(section(results, goals, run))
