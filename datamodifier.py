@@ -18,7 +18,7 @@ import pandas as pd
 from fluent.console import UserError, note, progress_bar, run_main
 from fluent.languages import language
 from fluent.locating.locator import Locator
-from fluent.records.benchmark import TEMPLATE, Benchmark, make_benchmark, name_columns, write_benchmark
+from fluent.records.benchmark import TEMPLATE, Benchmark, benchmark_name, make_benchmark, name_columns, write_benchmark
 from fluent.records.few_shot import FewShot
 from fluent.records.leakage import find_leakage
 from fluent.translating.arguments import check_choices, check_names, make_parser, report, split_url
@@ -30,7 +30,7 @@ from fluent.translating.document import DocumentTranslator, what_to_do
 from fluent.translating.facts_table import items_of, lines_of, rows_of
 from fluent.translating.few_shots import MOST_SHOTS, find_or_draw
 from fluent.translating.registry import Options, check_name, make_translator
-from fluent.translating.store import Store, ask
+from fluent.translating.store import Store, ask, blaming
 from fluent.translating.wikidata import API, Names, NameSource, Wikidata, alias_cell, write_genders
 from reader import MLama, fill_template
 
@@ -72,7 +72,8 @@ class DataModifier:
         Answers kept in ``store`` are not asked for again unless ``refresh``. ``mend=False`` keeps each text as it came.
         """
         check_name(name)
-        backend.check(SOURCE, self.lang, self.relation)
+        with blaming(backend):
+            backend.check(SOURCE, self.lang, self.relation)
         items = items_of(self.table, self.relation, SOURCE, self.lang)
         found: dict[int, Checked] = {}
         with progress_bar(total=len(items), unit="sentences", label=f"{self.lang} {self.relation} {name}") as bar:
@@ -197,7 +198,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     check_choices(chosen)
     urls = dict(split_url(word) for word in chosen.base_url)
     few_shots: dict[tuple[str, str], FewShot] = {}
-    options = Options(urls, lambda *key: few_shots.get(key), chosen.seed, chosen.published_role, chosen.workers, chosen.per_second)
+    options = Options(
+        urls, lambda *key: few_shots.get(key), chosen.seed, chosen.published_role, chosen.workers, chosen.per_second, chosen.device
+    )
     translators = [make_translator(word, options) for word in chosen.translator]
     check_names([name for name, _ in translators], chosen.translator)
     mlama = MLama(chosen.mlama)
@@ -205,6 +208,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for modifier in modifiers:
         for _, translator in translators:
             translator.check(SOURCE, modifier.lang, modifier.relation)
+        if (place := chosen.out / benchmark_name(modifier.lang, modifier.relation, chosen.spec)).is_dir():
+            raise UserError(f"cannot write {place}: a folder stands there; move it away")
     wikidata = Wikidata(chosen.store, api=urls.get("wikidata", API), refresh=chosen.refresh)
     _write_workbooks(modifiers, [translator for _, translator in translators if isinstance(translator, DocumentTranslator)])
     with_aliases = chosen.aliases == "wikidata"

@@ -88,14 +88,14 @@ class Processor:
 
     def _rank(self, scorer: Scorer, on_facts: OnFacts | None) -> Summary:
         task = self.task()
-        if not task.questions:
-            raise UserError(f"{self.benchmark.name}: no row can be ranked ({_tell(count_reasons(task.left_out))}); nothing is written")
+        self._require_rows(task, task.left_out)
         description = scorer.describe(task.tokenisation)
         plan = scorer.plan(task.requests(), task.tokenisation)
+        left_out = task.left_out_by(plan)
+        self._require_rows(task, left_out)
         neutral = len(task.questions)
         if task.neutral_prompt is not None and neutral in plan.unscorable:
             raise UserError(f"--neutral-prompt {task.neutral_prompt!r}: {plan.unscorable[neutral]}; give a prompt with at least one token")
-        left_out = task.left_out_by(plan)
         store = PackStore(self.outputs.packs, fingerprint(plan, description, self.settings.arithmetic))
         if store.discarded:
             note(f"{self.label}: {store.discarded} packs of another run thrown away (its model, data or settings differ)")
@@ -103,6 +103,10 @@ class Processor:
         self._write(task, scores, left_out, scorer.describe(task.tokenisation))
         store.remove()
         return self.summary()
+
+    def _require_rows(self, task: Task, left_out: Mapping[int, str]) -> None:
+        if set(task.rows) <= set(left_out):
+            raise UserError(f"{self.benchmark.name}: no row can be ranked ({_tell(count_reasons(left_out))}); nothing is written")
 
     def _score(self, scorer: Scorer, task: Task, plan: Plan, store: PackStore, on_facts: OnFacts | None) -> dict[int, RequestScore]:
         rows = [question.row for question in task.questions]
@@ -130,8 +134,6 @@ class Processor:
 
     def _write(self, task: Task, scores: Mapping[int, RequestScore], left_out: Mapping[int, str], description: ScorerDescription) -> None:
         table = score_table(task, scores, left_out)
-        if table.empty:
-            raise UserError(f"{self.benchmark.name}: no row can be ranked ({_tell(count_reasons(left_out))}); nothing is written")
         notes = dict(task.notes) | ({"straddling_candidates": count_straddling(scores)} if task.tokenisation == "joint" else {})
         self.outputs.run.unlink(missing_ok=True)  # from here to the end the dump counts as unfinished
         write_scores(self.outputs.scores, table)

@@ -100,13 +100,18 @@ class MLama:
     def select(self, languages: Sequence[str] | None = None, relations: Sequence[str] | None = None) -> dict[str, list[str]]:
         """lang -> those of the wanted relations that it has; ``load`` tells what is left out and what is an error."""
         selected: dict[str, list[str]] = {}
+        lacking: dict[str, list[str]] = {relation: [] for relation in relations or ()}
         for lang in languages or self.languages():
             present = self.relations(lang)
-            for missing in [relation for relation in relations or () if relation not in present]:
-                note(f"{lang}: no relation {missing}, left out")
             selected[lang] = [relation for relation in relations or present if relation in present]
+            for relation in lacking.keys() - set(present):
+                lacking[relation].append(lang)
         if relations and not any(selected.values()):
-            raise UserError(f"{self._root.path}: none of the languages {', '.join(selected)} has a relation of {', '.join(relations)}")
+            there = ", ".join(dict.fromkeys(relation for lang in selected for relation in self.relations(lang)))
+            raise UserError(f"{self._root.path}: no language of {', '.join(selected)} has {', '.join(relations)}; there are {there}")
+        for relation, without in lacking.items():
+            if without:
+                note(f"no relation {relation} in {', '.join(without)}: left out there")
         return selected
 
     def join(self, lang: str, other: str, relation: str) -> list[tuple[Triple, Triple]]:

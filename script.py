@@ -136,14 +136,17 @@ def replaceable(processors: Sequence[Processor]) -> list[Outputs]:
 
 def unranked(asked: Arguments, processors: Sequence[Processor]) -> list[Processor]:
     """The files that are not ranked yet; an output folder that cannot take them is a ``UserError`` before any model is loaded."""
-    from fluent.ranking.outputs import check_folder, check_writable
+    from fluent.ranking.outputs import check_folder
+    from fluent.records.atomic import check_writable
 
     settings = asked.settings
     check_folder(settings, asked.source(), replaceable(processors))
     todo = [one for one in processors if one.state() in {"missing", "replace"}]
     for folder in (settings.out, settings.wide):
         if folder is not None and todo:
-            check_writable(folder)
+            check_writable(folder, "--out")
+    for one in todo:
+        one.outputs.check_free()
     return todo
 
 
@@ -203,8 +206,9 @@ def explain(asked: Arguments) -> int:
     left_out = [f"{task.benchmark.name} row {row}: {reason}" for task in tasks for row, reason in task.left_out.items()]
     asking = [task for task in tasks if task.questions]
     if not asking:
-        why = f" is left out ({'; '.join(left_out)})" if left_out else f" is in none of {', '.join(task.benchmark.name for task in tasks)}"
-        raise UserError(f"--subject {asked.subject}{f' --object {asked.object}' if asked.object else ''}{why}")
+        names = ", ".join(task.benchmark.name for task in tasks)
+        why = f"is left out ({'; '.join(left_out)})" if left_out else f"is in none of {names}; check the id"
+        raise UserError(f"--subject {asked.subject}{f' --object {asked.object}' if asked.object else ''} {why}")
     scorer = load(asked)
     for task in asking:
         print(explain_task(task, scorer, asked.settings.arithmetic))

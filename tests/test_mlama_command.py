@@ -224,7 +224,7 @@ def test_a_relation_that_one_language_lacks_is_left_out_there_with_a_note(
     toy: Path, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked(toy, model, tmp_path / "out", "--langs", "en,ja", "--relations", "P37")
-    assert "ja: no relation P37, left out" in capsys.readouterr().err
+    assert "no relation P37 in ja: left out there" in capsys.readouterr().err
     assert [path.parent.name for path in (tmp_path / "out").rglob("*.parquet")] == ["en"]
 
 

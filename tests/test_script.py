@@ -199,7 +199,7 @@ BAD_WORDS = {
     "no such data": (["-l", "cs", "--data", "nowhere"], "no such folder or zip file: nowhere"),
     "data without files": (["-l", "cs", "--data", "empty"], "no benchmark files in empty: put the published ones there"),
     "output is a file": (["-l", "cs", "--out", "a-file"], "--out a-file is a file, not a folder"),
-    "output cannot be made": (["-l", "cs", "--out", "a-file/stats"], "cannot write into a-file/stats (Not a directory)"),
+    "output cannot be made": (["-l", "cs", "--out", "a-file/stats"], "--out a-file/stats is a file, or lies in one; name a folder"),
     "a zip that is none": (["-l", "cs", "--data", "a-file"], "a-file is neither a folder nor a readable zip file"),
     "explain without a subject": (["explain", "-l", "cs"], "the following arguments are required: --subject"),
 }  # fmt: skip

@@ -61,7 +61,8 @@ class Arguments:
         source = self.source()
         found = find_benchmarks(source)
         if not found:
-            raise UserError(_how_to_get_data(self.data))
+            inner = next((name for name in source.folders() if find_benchmarks(source.folder(name))), None)
+            raise UserError(_how_to_get_data(self.data) if inner is None else _deeper(source.folder(inner)))
         chosen = []
         for lang, relation in self._pairs(found):
             files = [entry for entry in found if entry[:2] == (lang, relation) and self.spec in {None, entry[2]}]
@@ -229,6 +230,13 @@ def _by_number(relation: str) -> tuple[int, str]:
 
 def _listed(names: Iterable[str], key: Callable[[str], tuple[int, str]] | None = None) -> str:
     return ", ".join(sorted(set(names), key=key))
+
+
+def _deeper(inner: Source) -> str:
+    place = inner.where("")
+    return f"the benchmark files lie a folder deeper, in {place}: unpack the zip and name that folder with --data" if ":" in place else (
+        f"the benchmark files lie a folder deeper: give --data {place}"
+    )
 
 
 def _how_to_get_data(folder: Path) -> str:

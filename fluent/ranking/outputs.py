@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from fluent.console import UserError
 from fluent.ranking.settings import Settings
+from fluent.records.atomic import new_folders
 from fluent.records.benchmark import Benchmark
 from fluent.records.dump import dump_name, find_dumps
 from fluent.records.run import RunRecord, is_as_written, read_run, run_path
@@ -60,18 +61,27 @@ class Outputs:
     @contextlib.contextmanager
     def claimed(self) -> Iterator[None]:
         """Keep other runs from this dump; ``UserError`` where one is at work on it. A killed run's claim dies with it."""
-        self.dump.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.dump.with_name(f".{self.dump.name}.lock"), timeout=0)
-        try:
-            lock.acquire()
-        except Timeout:
-            raise UserError(f"another run is at work on {self.dump}; wait for it, or choose another folder with --out") from None
-        try:
-            yield
-        finally:
-            if os.name == "posix":  # Windows removes no open file
-                Path(lock.lock_file).unlink(missing_ok=True)
-            lock.release()
+        with new_folders(*(path.parent for path in self.dumps())):
+            self.dump.parent.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(self.dump.with_name(f".{self.dump.name}.lock"), timeout=0)
+            try:
+                lock.acquire()
+            except Timeout:
+                raise UserError(f"another run is at work on {self.dump}; wait for it, or choose another folder with --out") from None
+            try:
+                yield
+            finally:
+                if os.name == "posix":  # Windows removes no open file
+                    Path(lock.lock_file).unlink(missing_ok=True)
+                lock.release()
+
+    def check_free(self) -> None:
+        """``UserError`` where a folder stands in place of a file, or a file in place of the packs' folder."""
+        for path in self.files():
+            if path.is_dir():
+                raise UserError(f"cannot write {path}: a folder stands there; move it away")
+        if self.packs.is_file():
+            raise UserError(f"{self.packs} is a file, where the folder of an unfinished run's packs should be; move it away")
 
 
 def outputs_of(settings: Settings, lang: str, relation: str, verbalisations: Iterable[str]) -> Outputs:
@@ -175,13 +185,3 @@ _DECIDING = {
     "with_aliases": "set of forms (--no-aliases)",
 }
 
-
-def check_writable(folder: Path) -> None:
-    """Make the folder and try it, before any work is done for it."""
-    probe = folder / f".writable-{os.getpid()}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe.write_bytes(b"")
-        probe.unlink()
-    except OSError as error:
-        raise UserError(f"cannot write into {folder} ({error.strerror}); choose another folder with --out") from None

@@ -47,16 +47,18 @@ def fingerprint(plan: Plan, description: ScorerDescription, arithmetic: str) -> 
 
 
 class PackStore:
-    """Packs of one dump in the making. Packs of another plan are thrown away when the store is opened."""
+    """Packs of one dump in the making. Packs of another plan are thrown away when the store is opened.
+
+    The folder is made for the first pack, so that a run that fails before it leaves none.
+    """
 
     def __init__(self, folder: Path, mark: str) -> None:
         self.folder = folder
         self.discarded = 0
+        self._plan = mark
         if self._mark() != mark:
             self.discarded = sum(1 for _ in self._files())
             self.remove()
-            folder.mkdir(parents=True)
-            write_text(folder / _PLAN, json.dumps({"plan": mark}) + "\n")
 
     def finished(self) -> dict[int, dict[int, RequestScore]]:
         """Pack number -> its scores, for every readable pack; a torn or foreign file counts as not finished."""
@@ -70,6 +72,8 @@ class PackStore:
 
     def save(self, number: int, scores: Mapping[int, RequestScore]) -> None:
         """Keep the scores of pack ``number``; whole or not at all."""
+        if self._mark() != self._plan:
+            write_text(self.folder / _PLAN, json.dumps({"plan": self._plan}) + "\n")
         write_bytes(self.folder / f"pack-{number:06d}.parquet", _encode(scores))
 
     def remove(self) -> None:

@@ -9,10 +9,52 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fluent.console import UserError
+
+
+@contextlib.contextmanager
+def new_folders(*folders: Path) -> Iterator[None]:
+    """What of these folders (and of those above them) is made inside and still empty when an error ends it, is removed again."""
+    missing = _missing(*folders)
+    try:
+        yield
+    except BaseException:
+        _remove_empty(missing)
+        raise
+
+
+def check_writable(folder: Path, option: str) -> None:
+    """Try whether files can be written into a folder, before any work is done for it; nothing is left behind.
+
+    ``UserError``: it is a file or lies in one, cannot be made, or takes no file. option: what names it on the command line.
+    """
+    missing = _missing(folder)
+    probe = folder / f".writable-{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.write_bytes(b"")
+        probe.unlink()
+    except (FileExistsError, NotADirectoryError):
+        raise UserError(f"{option} {folder} is a file, or lies in one; name a folder") from None
+    except OSError as error:
+        raise UserError(f"cannot write into {option} {folder} ({error.strerror}); choose another folder") from None
+    finally:
+        _remove_empty(missing)
+
+
+def _missing(*folders: Path) -> list[Path]:
+    """What of these folders and those above them is not there, the innermost first."""
+    places = {place for folder in folders for place in (folder, *folder.parents) if not os.path.lexists(place)}
+    return sorted(places, key=lambda place: len(place.parts), reverse=True)
+
+
+def _remove_empty(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 @contextlib.contextmanager
@@ -23,6 +65,12 @@ def replacing(path: Path | str) -> Iterator[Path]:
     which tells it in one line.
     """
     path = Path(path)
+    with new_folders(path.parent), _beside(path) as temporary:
+        yield temporary
+
+
+@contextlib.contextmanager
+def _beside(path: Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):

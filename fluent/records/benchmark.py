@@ -93,9 +93,14 @@ def find_verbalisations(columns: Iterable[str], where: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def benchmark_name(lang: str, relation: str, spec: str = "") -> str:
+    """The published naming: ``ru_P19_nogpt.tsv``."""
+    return f"{lang}_{relation}_{spec}.tsv" if spec else f"{lang}_{relation}.tsv"
+
+
 def make_benchmark(lang: str, relation: str, spec: str, table: pd.DataFrame) -> Benchmark:
     """A benchmark from a table made here: checked, renumbered, named, with the sha256 that its file will have."""
-    name = f"{lang}_{relation}_{spec}.tsv" if spec else f"{lang}_{relation}.tsv"
+    name = benchmark_name(lang, relation, spec)
     if not FILE_NAME.fullmatch(name):
         raise UserError(f"'{name}' is not a name for a benchmark file ({{lang}}_{{relation}}_{{spec}}.tsv)")
     table = table.reset_index(drop=True).astype("str")

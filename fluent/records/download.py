@@ -12,7 +12,7 @@ import requests
 import tenacity
 
 from fluent.console import UserError, note, progress_bar
-from fluent.records.atomic import write_text
+from fluent.records.atomic import check_writable, new_folders, write_text
 from fluent.records.run import file_sha256
 
 CHUNK = 1 << 16
@@ -41,15 +41,17 @@ def download(url: str, path: Path | str, *, sha256: str | None = None, tries: in
     if path.is_file():
         note(f"{path} is there already; remove it to get it anew")
     else:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        check_writable(path.parent, "the folder")
         partial = path.with_name(f"{path.name}.partial")
-        _fetch_patiently(url, partial, tries, wait_s)
+        with new_folders(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _fetch_patiently(url, partial, tries, wait_s)
         _check(partial, path, url, sha256)
         os.replace(partial, path)
         _notes(partial).unlink(missing_ok=True)
     checksum = file_sha256(path)
     if sha256 and checksum != sha256.lower():
-        raise UserError(f"{path} has sha256 {checksum}, expected {sha256}")
+        raise UserError(f"{path} has sha256 {checksum}, expected {sha256}; remove it and get it again, or correct --sha256")
     return checksum
 
 
@@ -67,7 +69,7 @@ def _fetch_patiently(url: str, partial: Path, tries: int, wait_s: float) -> None
         kept = partial.stat().st_size if partial.exists() else 0
         raise UserError(f"no connection to {url} ({_reason(error)}); {kept} bytes are kept, the same command goes on from there") from None
     except requests.RequestException as error:
-        raise UserError(f"cannot get {url}: {_reason(error)}") from None
+        raise UserError(f"cannot get {url} ({_reason(error)}); check the address") from None
 
 
 def _fetch(url: str, partial: Path) -> None:

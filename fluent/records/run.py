@@ -20,6 +20,7 @@ from fluent.console import UserError
 from fluent.records.atomic import write_text
 
 SUFFIX = ".run.json"
+_AWAY = "move it away with the file that it tells of, and make both anew"
 
 
 @dataclass(frozen=True)
@@ -113,19 +114,19 @@ def read_run(path: Path | str) -> RunRecord:
     except FileNotFoundError:
         raise UserError(f"no run record {path}; the dump beside it cannot be told apart from others") from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise UserError(f"{path} is not a run record ({error})") from None
+        raise UserError(f"{path} is not a run record ({error}); {_AWAY}") from None
     if not isinstance(fields, dict):
-        raise UserError(f"{path} is not a run record (no JSON object)")
+        raise UserError(f"{path} is not a run record (no JSON object); {_AWAY}")
     fields.pop("signature", None)
     known = {entry.name: entry for entry in dataclasses.fields(RunRecord)}
     strangers = sorted(set(fields) - set(known))
     if strangers:
-        raise UserError(f"{path}: unknown field {strangers[0]!r}; written by another version of this project?")
+        raise UserError(f"{path}: unknown field {strangers[0]!r}, so another version of this project wrote it; use that one, or {_AWAY}")
     for name, entry in known.items():
         if name in fields:
             _check_kind(fields[name], str(entry.type), f"{path}: field {name!r}")
         elif entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING:
-            raise UserError(f"{path}: no field {name!r}")
+            raise UserError(f"{path}: no field {name!r}; {_AWAY}")
     return RunRecord(**fields | {"verbalisations": tuple(fields["verbalisations"])})
 
 
@@ -152,7 +153,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 def _check_kind(value: Any, annotation: str, where: str) -> None:
     kinds = _KINDS.get(annotation, (dict,))
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        raise UserError(f"{where} holds {value!r}, expected {annotation}")
+        raise UserError(f"{where} holds {value!r}, expected {annotation}; {_AWAY}")
 
 
 def _plain(value: Any) -> Any:

@@ -116,7 +116,7 @@ def open_source(path: Path | str, *, enter_top_folder: bool = True) -> Source:
     if path.is_dir():
         return FolderSource(path)
     if not path.exists():
-        raise UserError(f"no such folder or zip file: {path}")
+        raise UserError(f"no such folder or zip file: {path}; check the path")
     try:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, OSError) as error:

@@ -17,7 +17,7 @@ from fluent.scoring.network import Network
 from fluent.scoring.paths import PaddedPath
 from fluent.scoring.planning import PlanState, make_plan
 from fluent.scoring.running import Runner
-from fluent.scoring.selfcheck import choose_path
+from fluent.scoring.selfcheck import PATHS, choose_path
 from fluent.scoring.tokens import PromptTokeniser
 from fluent.scoring.trie import build_tree
 
@@ -138,6 +138,8 @@ def load_scorer(
     add_bos: bool | None = None,
 ) -> CausalScorer:
     """Load a causal model (see ``models.load_model``) and choose, by a check, the fastest path that is right for it."""
+    if path != "auto" and path not in PATHS:
+        raise UserError(f"--path {path}: choose auto, {', '.join(PATHS)}")
     loaded = load_model(
         model,
         kind="causal",

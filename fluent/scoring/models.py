@@ -6,9 +6,11 @@ login, never from an argument. What goes wrong is told in one line that says whi
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -98,7 +100,9 @@ def load_model(
         if device_map is not None or quantise is not None:
             weights["device_map"] = device_map or {"": str(target)}
         automatic = AutoModelForCausalLM if kind == "causal" else AutoModelForMaskedLM
-        model = automatic.from_pretrained(source.location, **weights)
+        with _quiet():  # its table of lacking weights; _check_complete says it in a line
+            model, told = automatic.from_pretrained(source.location, output_loading_info=True, **weights)
+        _check_complete(name, model, tokenizer, told["missing_keys"], told.get("mismatched_keys", ()))
         if "device_map" not in weights:
             model = model.to(target)
     except Exception as error:
@@ -120,6 +124,29 @@ def _config(name: str, source: _Source, arguments: dict[str, Any], revision: str
         return AutoConfig.from_pretrained(source.location, **arguments)
     except Exception as error:
         raise loading_error(name, revision, error) from error
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    before = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(before)
+
+
+def _check_complete(name: str, model: Any, tokenizer: Any, missing: Iterable[str], mismatched: Iterable[Any]) -> None:
+    """transformers fills in random numbers for weights that are not there; and another model's tokenizer has tokens beyond the last."""
+    lacking = [*sorted(missing), *(str(one) for one in mismatched)]
+    if lacking:
+        raise UserError(
+            f"model {name}: its files hold no weights for {len(lacking)} of its parts ({lacking[0]} …), which would be random numbers;"
+            f" get the model again, {INSTEAD}"
+        )
+    rows, tokens = model.get_input_embeddings().weight.shape[0], getattr(tokenizer, "vocab_size", 0)
+    if tokens > rows:
+        raise UserError(f"model {name} has {rows} tokens and its tokenizer {tokens}: they belong to two models; get the tokenizer again")
 
 
 def _locate(name: str) -> _Source:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import math
 import re
 from argparse import Namespace
 from collections import Counter
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fluent.console import ArgumentParser, UserError, note, split_list
+from fluent.records.atomic import check_writable
 from fluent.translating.few_shots import MOST_SHOTS
 from fluent.translating.registry import BACKENDS
 
@@ -40,6 +41,7 @@ def make_parser() -> ArgumentParser:
     add("--shots", type=int, default=MOST_SHOTS, help=f"most examples a drawn text gets (default: {MOST_SHOTS})")
     add("--seed", type=int, default=0, help="draws the examples, and goes with each openai request (default: 0)")
     add("--published-role", action="store_true", help="ask openai in the published turn, for reproduction")
+    add("--device", default="auto", metavar="NAME", help="where a seq2seq model runs: auto, cpu, cuda, cuda:1 (default: auto)")
     add("--workers", type=int, default=4, help="openai requests under way at a time (default: 4)")
     add("--per-second", type=float, help="requests a second at most (default: 4; openai 20)")
     add("--base-url", action="append", default=[], metavar="NAME=URL", help="another address of a back end, or of wikidata")
@@ -64,23 +66,17 @@ def check_choices(chosen: Namespace) -> None:
     for option, least in (("shots", 0), ("show", 0), ("workers", 1)):
         if getattr(chosen, option) < least:
             raise UserError(f"--{option} {getattr(chosen, option)}: at least {least}")
-    if chosen.per_second is not None and not chosen.per_second > 0:
-        raise UserError(f"--per-second {chosen.per_second}: more than 0")
+    if chosen.per_second is not None and not 0 < chosen.per_second < math.inf:
+        raise UserError(f"--per-second {chosen.per_second}: a number above 0")
+    if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", chosen.device):
+        raise UserError(f"--device {chosen.device}: choose auto, cpu, cuda, cuda:N or mps")
     if not re.fullmatch(r"(\w[\w.-]*)?", chosen.spec):
         raise UserError(f"--spec '{chosen.spec}' cannot stand in a file name: take letters, digits, dots, hyphens and underscores")
-    for folder in (chosen.out, *([chosen.gender.parent] if chosen.gender else [])):
-        _make_folder(folder)
-
-
-def _make_folder(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is a file: give a folder for the output")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot make the folder {folder} ({error.strerror}): choose another") from error
-    if not os.access(folder, os.W_OK):
-        raise UserError(f"the folder {folder} cannot be written to: choose another")
+    check_writable(chosen.out, "--out")
+    if chosen.gender is not None:
+        if chosen.gender.is_dir():
+            raise UserError(f"--gender {chosen.gender} is a folder: name a file, for example {chosen.gender / 'gender.tsv'}")
+        check_writable(chosen.gender.parent, "the folder of --gender")
 
 
 def check_names(names: Sequence[str], words: Sequence[str]) -> None:

@@ -36,6 +36,9 @@ class DocumentTranslator:
     def check(self, source: str, target: str, relation: str) -> None:
         if self._folder.exists() and not self._folder.is_dir():
             raise UserError(f"{self._folder} is a file: give the folder that holds src/ and tgt/")
+        for path in (self._path(side, target, relation) for side in ("src", "tgt")):
+            if path.exists():
+                read_workbook(path)
 
     def prompt_hash(self, source: str, target: str, relation: str) -> str:
         paths = [self._path(side, target, relation) for side in ("src", "tgt")]

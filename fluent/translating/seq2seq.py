@@ -83,11 +83,15 @@ class Seq2SeqTranslator:
             try:
                 tokenizer = AutoTokenizer.from_pretrained(self._path, revision=self._revision)
                 model = AutoModelForSeq2SeqLM.from_pretrained(self._path, revision=self._revision)
-            except (OSError, ValueError, ImportError, KeyError) as error:
+            except Exception as error:  # a damaged file of any kind, each with an exception of its own library
                 reason = str(error).split("\n")[0][:200]
                 raise UserError(f"cannot load translation model '{self._path}' ({reason}): give an id or a folder") from error
             device = ("cuda" if _has_cuda() else "cpu") if self._device == "auto" else self._device
-            self._loaded = (tokenizer, model.eval().to(device))
+            try:
+                self._loaded = (tokenizer, model.eval().to(device))
+            except (RuntimeError, AssertionError) as error:
+                reason = str(error).split("\n")[0][:200]
+                raise UserError(f"'{self._path}' cannot run on --device {device} ({reason}): choose cpu, cuda or cuda:N") from error
         return self._loaded
 
 

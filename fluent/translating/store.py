@@ -6,6 +6,7 @@ Kept are the answers as they came; the checks run again each time, so a better c
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -75,10 +76,27 @@ def store_keys(translator: Translator, items: Sequence[Item]) -> list[Key]:
     """What identifies each item's answer in the store."""
     shaping = lru_cache(maxsize=None)(translator.prompt_hash)
     name, model = translator.name, translator.model
-    return [
-        (name, model, item.source, item.target, shaping(item.source, item.target, item.relation), normalize("NFC", translator.query(item)))
-        for item in items
-    ]
+    with blaming(translator):
+        keys = [(shaping(item.source, item.target, item.relation), normalize("NFC", translator.query(item))) for item in items]
+    return [(name, model, item.source, item.target, *key) for item, key in zip(items, keys, strict=True)]
+
+
+@contextmanager
+def blaming(translator: Translator) -> Iterator[None]:
+    """What goes wrong inside somebody's own back end is told in one line that names it; ours keep their traceback."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, UserError) or type(translator).__module__.startswith("fluent."):
+            raise
+        raise UserError(
+            f"back end {translator.name} failed ({type(error).__name__}: {error}); what was finished is kept: mend it and run this again"
+        ) from error
+
+
+def _translate(translator: Translator, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
+    with blaming(translator):
+        yield from translator.translate(items)
 
 
 def _encodable(answer: Answer) -> Answer:
@@ -104,7 +122,7 @@ def ask(translator: Translator, items: Sequence[Item], store: Store | None, *, r
             waiting.setdefault(key, []).append(item)
     asked = {twins[0]: key for key, twins in waiting.items()}
     failures = 0
-    for item, answer in translator.translate(list(asked)) if asked else ():
+    for item, answer in _translate(translator, list(asked)) if asked else ():
         if item not in asked or not isinstance(answer, Answer) or not isinstance(answer.text, str | None):
             raise UserError(
                 f"back end {translator.name} breaks its contract (fluent/translating/backend.py) at row {item.row}:"

@@ -1,0 +1,25 @@
+"""All cases, program by program."""
+
+from __future__ import annotations
+
+from tests.bad_inputs import (
+    cases_cpopqa,
+    cases_data,
+    cases_datamodifier,
+    cases_dumps,
+    cases_grammeval,
+    cases_mlama,
+    cases_model,
+    cases_reader,
+    cases_script,
+    cases_stats,
+    cases_zhoblimp,
+)
+from tests.bad_inputs.case import Case
+
+_PARTS = (
+    cases_script, cases_data, cases_model, cases_reader, cases_datamodifier, cases_stats, cases_dumps, cases_grammeval, cases_mlama,
+    cases_zhoblimp, cases_cpopqa,
+)  # fmt: skip
+
+CASES: list[Case] = [case for part in _PARTS for case in part.CASES]
