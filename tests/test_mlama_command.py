@@ -261,7 +261,7 @@ def test_templates_need_one_of_each_slot_before_any_model_is_loaded(tmp_path: Pa
         (["--langs", "de"], "no language de"),
         (["--langs", ""], "--langs names none"),
         (["--top", "0"], "--top 0: at least 1"),
-        (["--relations", "P9999"], "has a relation of P9999"),
+        (["--relations", "P9999"], "no language of en, it, ja has P9999"),
     ],
 )
 def test_choices_that_no_run_could_use(toy: Path, model: str, tmp_path: Path, words: list[str], said: str) -> None:
