@@ -18,7 +18,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo results results-check test test-all lint comet peers clean
+.PHONY: help install demo results results-check test test-all lint docs comet peers clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -67,6 +67,10 @@ test-all: $(VENV)/.installed-dev  ## the long tests as well
 
 lint: $(VENV)/.installed-dev  ## linter, formatter and type checker alone
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+docs: $(VENV)/.installed-dev  ## the documentation as a small site in docs/_build (a warning is an error)
+	$(BIN)/sphinx-build -b html -q -W --keep-going docs docs/_build
+	@echo "docs/_build/index.html"
 
 comet:  ## COMET for grammeval.py, in an environment of its own (its pins clash with ours; about 3 GB)
 	@test -x .venv-comet/bin/python || $(PYTHON) -m venv .venv-comet
