@@ -38,6 +38,7 @@ autodoc_inherit_docstrings = False
 python_use_unqualified_type_names = True
 suppress_warnings = ["ref.python"]  # a type such as `object` or `Item` is also the name of a field or class elsewhere
 
+_OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./([^)#]+)\)")
 _MODULES = re.compile(r"^%modules (\S+)$", re.MULTILINE)
 
 
@@ -48,12 +49,27 @@ def modules_of(package: str) -> list[str]:
     return [package, *(module.name for module in below if not module.name.endswith("__main__"))]
 
 
+def rooms_without_a_page(package: str) -> list[str]:
+    """The modules and packages right below ``package`` that no page of the reference names."""
+    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "reference").glob("*.md"))
+    names = [f"{package}.{module.name}" for module in pkgutil.iter_modules(import_module(package).__path__)]
+    return [module for name in names if name not in _MODULES.findall(pages) for module in modules_of(name)]
+
+
+def name_files_outside(app: Sphinx, docname: str, source: list[str]) -> None:
+    """A link to a file outside docs/ works where the repository is shown; the site, which holds no such file, names it."""
+    if "/" not in docname:
+        source[0] = _OUTSIDE.sub(r"\1 (`\2`)", source[0])
+
+
 def list_modules(app: Sphinx, docname: str, source: list[str]) -> None:
-    """`%modules fluent.records` on a page of the reference stands for the docstrings of every module of that room."""
+    """`%modules fluent.records` on a page of the reference stands for the docstrings of every module of that room,
+    `%modules fluent.*` for those of the rooms that no page names."""
 
     def directives(found: re.Match[str]) -> str:
-        sections = [f"## `{name}`\n\n```{{eval-rst}}\n.. automodule:: {name}\n```\n" for name in modules_of(found[1])]
-        return "\n".join(sections)
+        package, star, _ = found[1].partition(".*")
+        names = rooms_without_a_page(package) if star else modules_of(package)
+        return "\n".join(f"## `{name}`\n\n```{{eval-rst}}\n.. automodule:: {name}\n```\n" for name in names)
 
     if docname.startswith("reference/"):
         source[0] = _MODULES.sub(directives, source[0])
@@ -61,6 +77,7 @@ def list_modules(app: Sphinx, docname: str, source: list[str]) -> None:
 
 def setup(app: Sphinx) -> None:
     """Sphinx calls this once."""
+    app.connect("source-read", name_files_outside)
     app.connect("source-read", list_modules)
     app.add_lexer("jsonl", JsonLexer)
     app.add_lexer("tsv", TextLexer)
