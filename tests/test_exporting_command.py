@@ -239,7 +239,7 @@ def test_the_same_files_give_the_same_bytes_and_an_earlier_export_is_replaced(ex
     script.main([*words[:4], "-l", "ru", *words[6:]])
     script.main(words)
     before, after = ({str(p.relative_to(f)): p.read_bytes() for p in f.rglob("*") if p.is_file()} for f in (exported / "hf", out))
-    assert before == after
+    assert before == after and set(before) == {"export.json", *json.loads(before["export.json"])["holds"]}
     assert [path.name for path in tmp_path.iterdir()] == ["again"]
 
 
@@ -248,6 +248,15 @@ def test_other_peoples_files_are_left_alone(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds other files"):
         script.main(["export", "bear", "--data", str(STARTER), "-l", "ru", "-r", "P36", "--out", str(tmp_path)])
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    facts = facts_of(fact("Q1", "Q11", "Praha"), fact("Q2", "Q12", "Brno"))
+    export_harness(facts, tmp_path / "tasks")
+    (tmp_path / "tasks" / "__pycache__").mkdir()
+    (tmp_path / "tasks" / "__pycache__" / "documents.pyc").write_bytes(b"")
+    export_harness(facts, tmp_path / "tasks")
+    (tmp_path / "tasks" / "data" / "mine.jsonl").write_text("{}", encoding="utf-8")
+    with pytest.raises(UserError, match="holds other files .data/mine.jsonl."):
+        export_harness(facts, tmp_path / "tasks")
+    assert (tmp_path / "tasks" / "data" / "mine.jsonl").exists()
 
 
 def test_an_export_that_fails_leaves_the_earlier_one(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,3 +305,19 @@ def test_labels_with_line_separators_stay_on_their_line(tmp_path: Path) -> None:
     script.main(["export", "bear", "--data", str(folder), "--out", str(tmp_path / "bear")])
     lines = (tmp_path / "bear" / "cs_gt" / "P19.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["subject"] for line in lines] == ["a\u2028b", "subjekt Q2"]
+
+
+@pytest.mark.data
+def test_of_the_published_files_every_row_is_carried_or_listed(published: Path, tmp_path: Path) -> None:
+    data = published / "fluent_mlama" / "fixed_data.zip"
+    script.main(["export", "lm-eval", "--data", str(data), "-l", "zh", "-r", "P36", "--out", str(tmp_path / "tasks")])
+    script.main(["export", "bear", "--data", str(data), "-l", "zh", "-r", "P36", "--out", str(tmp_path / "bear")])
+    record = json.loads((tmp_path / "tasks" / "export.json").read_text(encoding="utf-8"))
+    left_out = read_table((tmp_path / "tasks" / "left_out.tsv").read_bytes(), "left_out.tsv")
+    carried = {row["row"] for row in jsonl(tmp_path / "tasks" / "data" / "zh_gt.jsonl")}
+    listed = {int(row) for row in left_out["row"]}
+    assert listed and carried | listed == set(range(record["rows_in"])) and not carried & listed
+    listed_by_bear = read_table((tmp_path / "bear" / "left_out.tsv").read_bytes(), "left_out.tsv")
+    instances = [row for path in (tmp_path / "bear" / "zh_gt").glob("P36*.jsonl") for row in jsonl(path)]
+    not_in_gt = listed_by_bear[listed_by_bear["verbalisation"].isin(["", "gt"])]
+    assert sorted([row["row"] for row in instances] + [int(row) for row in not_in_gt["row"]]) == list(range(record["rows_in"]))

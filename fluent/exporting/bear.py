@@ -1,4 +1,4 @@
-"""Datasets for LM-Pub-Quiz, in the layout of BEAR (Ploner et al. 2024), made for version 0.3.3.
+"""Datasets for LM-Pub-Quiz, in the layout of BEAR (Wiland, Ploner and Akbik 2024), made for version 0.3.3.
 
     ru_phrasebook/                      one dataset a language and verbalisation
       metadata_relations.json           relation -> templates, answer space, what it is part of

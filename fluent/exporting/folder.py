@@ -26,10 +26,24 @@ def export_folder(path: Path, facts: Facts, kind: str) -> Iterator[Path]:
     An earlier export is replaced; other files are never touched (``UserError``). Nothing in it depends on the day or the
     machine: the same benchmark files give the same bytes.
     """
-    with replacing_folder(path, marker=RECORD) as folder:
+    with replacing_folder(path, find_foreign=find_foreign) as folder:
         yield folder
-        write_json(folder / RECORD, {"format": kind, "version": __version__} | facts.record())
         (folder / LEFT_OUT).write_text(_left_out_table(facts.left_out), encoding="utf-8", newline="")
+        write_json(folder / RECORD, {"format": kind, "version": __version__} | facts.record() | {"holds": _files(folder)})
+
+
+def find_foreign(folder: Path) -> str | None:
+    """A file in an export's folder that the export's record does not name; what Python leaves there when the harness imports is none."""
+    try:
+        held = {RECORD, *json.loads((folder / RECORD).read_text(encoding="utf-8"))["holds"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        held = set()
+    return next((name for name in _files(folder) if name not in held), None)
+
+
+def _files(folder: Path) -> list[str]:
+    paths = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file() or path.is_symlink())
+    return [path.as_posix() for path in paths if "__pycache__" not in path.parts]
 
 
 def write_json(path: Path, content: Any) -> None:

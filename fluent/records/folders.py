@@ -6,24 +6,25 @@ import contextlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fluent.console import UserError
 
 
 @contextlib.contextmanager
-def replacing_folder(path: Path | str, *, marker: str) -> Iterator[Path]:
+def replacing_folder(path: Path | str, *, find_foreign: Callable[[Path], str | None]) -> Iterator[Path]:
     """Yield a temporary folder beside ``path``; on success it takes its place, on any error it is removed.
 
-    What may be replaced is an empty folder, or one that holds a file ``marker``, which says that an earlier run of the
-    same kind made it; anything else there is a ``UserError``, before anything is written.
+    find_foreign: names a file in the folder that is there now which an earlier run did not make, None where there is none.
+    Such a file is a ``UserError`` before anything is written: nobody's files are lost with the old folder.
     """
     path = Path(path)
     if path.exists() and not path.is_dir():
         raise UserError(f"cannot write {path}: a file stands there; choose another folder")
-    if path.is_dir() and any(path.iterdir()) and not (path / marker).is_file():
-        raise UserError(f"{path} holds other files (no {marker} among them), so it is left as it is; choose a new folder")
+    foreign = find_foreign(path) if path.is_dir() else None
+    if foreign is not None:
+        raise UserError(f"{path} holds other files ({foreign}), so it is left as it is; choose a new folder")
     target = path.resolve()
     token = f"{os.getpid()}-{secrets.token_hex(4)}"
     temporary = target.with_name(f".{target.name}.{token}.partial")
