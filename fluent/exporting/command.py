@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fluent.console import ArgumentParser, UserError, note
-from fluent.ranking.arguments import Arguments
+from fluent.ranking.arguments import ALL, Arguments
 from fluent.ranking.settings import Settings
 from fluent.ranking.values import name_list, named, path_named, positive
 
@@ -28,7 +28,8 @@ def main(words: Sequence[str]) -> int:
     from fluent.exporting.facts import gather_facts  # pandas stays out of --help
 
     settings = Settings(verbalisations=parsed.verbalisations)
-    asked = Arguments(settings, parsed.data, parsed.lang, parsed.relations, parsed.spec, modes=None)
+    langs, relations = (() if ALL in names else names for names in (parsed.lang, parsed.relations))
+    asked = Arguments(settings, parsed.data, langs, relations, parsed.spec, modes=None)
     facts = gather_facts(asked.benchmarks(), settings.verbalisations, limit=parsed.limit, with_aliases=not parsed.no_aliases)
     if parsed.format == "hf":
         from fluent.exporting.huggingface import export_huggingface

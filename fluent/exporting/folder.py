@@ -36,8 +36,8 @@ def find_foreign(folder: Path) -> str | None:
     """A file in an export's folder that the export's record does not name; what Python leaves there when the harness imports is none."""
     try:
         held = {RECORD, *json.loads((folder / RECORD).read_text(encoding="utf-8"))["holds"]}
-    except (OSError, ValueError, KeyError, TypeError):
-        held = set()
+    except (OSError, ValueError, KeyError, TypeError):  # no export: one name is enough, however much lies below
+        return next((entry.name for entry in sorted(folder.iterdir())), None)
     return next((name for name in _files(folder) if name not in held), None)
 
 
