@@ -10,18 +10,21 @@ of every candidate and the run record with the signature. A killed run keeps its
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fluent.console import UserError, note
+from fluent.console import UserError, note, progress_bar
+from fluent.ranking.claims import Claims
 from fluent.ranking.corrected import corrected_task
 from fluent.ranking.dumping import TIE_NAMES, TIES, dump_of_scores
-from fluent.ranking.outputs import Outputs, State, changed_dumps, outputs_of, state_of
+from fluent.ranking.outputs import Outputs, State, at_work, changed_dumps, outputs_of, state_of
 from fluent.ranking.packs import PackStore, fingerprint
 from fluent.ranking.paper import POOL_LIMIT, paper_task
 from fluent.ranking.settings import Settings
+from fluent.ranking.sharing import PATIENCE, share_packs
 from fluent.ranking.summary import Summary, summarise
 from fluent.ranking.task import Task, choose_verbalisations, count_reasons, count_straddling, score_table
 from fluent.records.atomic import write_text
@@ -44,6 +47,7 @@ class Processor:
         self.settings = settings
         self.verbalisations = choose_verbalisations(benchmark, settings.verbalisations)
         self.outputs: Outputs = outputs_of(settings, benchmark.lang, benchmark.relation, self.verbalisations)
+        self._seen = self._record_stamp()
 
     @property
     def label(self) -> str:
@@ -81,12 +85,64 @@ class Processor:
 
     def rank(self, scorer: Scorer, on_facts: OnFacts | None = None) -> Summary:
         """Score what is not scored yet and write the dump. Nothing is written under a final name before all is scored."""
-        with self.outputs.claimed():
-            if not self.settings.overwrite and self.state(scorer.describe()) == "finished":  # another run was quicker
+        description = scorer.describe()
+        replaced = [self.outputs] if self.settings.overwrite else []
+        with at_work(self.settings, description, None, replaced) as claims, claims.claimed(self.outputs.dump.name):
+            if self._is_made(description):
                 return self.summary()
-            return self._rank(scorer, on_facts)
+            summary = self._rank(scorer, claims, on_facts)
+        self._seen = self._record_stamp()
+        return summary
 
-    def _rank(self, scorer: Scorer, on_facts: OnFacts | None) -> Summary:
+    def help(self, scorer: Scorer) -> int | None:
+        """Score packs for the run that is at work on this file, the last ones first.
+
+        Returns how many: none where that run scores otherwise (on another device, with another ``--limit``); None where it
+        has not begun.
+        """
+        if not self.outputs.packs.exists():
+            return None
+        task = self.task()
+        plan = scorer.plan(task.requests(), task.tokenisation)
+        with at_work(self.settings, scorer.describe(), None, [self.outputs]) as claims:
+            mark = fingerprint(plan, scorer.describe(task.tokenisation), self.settings.arithmetic)
+            store = PackStore(self.outputs.packs, mark, joining=True)
+            if not store.is_current():
+                return 0
+            missing = [number for number in reversed(range(len(plan.packs))) if store.load(number) is None]
+            scored = 0
+            with progress_bar(total=len(missing), unit="packs", label=f"helping with {self.label}") as bar:
+                for _ in share_packs(scorer, plan, missing, self.settings.arithmetic, store, claims, self.outputs.dump.name):
+                    scored += 1
+                    bar.update()
+            return scored
+
+    def _is_made(self, description: ScorerDescription) -> bool:
+        """Whether the dump is finished, by another run perhaps since this one first looked.
+
+        ``UserError`` where that run made it from other data: neither may replace the other unawares.
+        """
+        if self._record_stamp() == self._seen:
+            state = self.state(description)
+        else:
+            state = state_of(self.outputs, self.settings, self.benchmark, description)
+            if state == "replace" and read_run(self.outputs.run).data_sha256 != self.benchmark.sha256:
+                raise UserError(
+                    f"another run has just made {self.outputs.dump} from other data than this {self.benchmark.name}; "
+                    f"choose another folder, for example --out {self.settings.suggest_folder(self.benchmark.spec)}"
+                )
+        if state == "replace":
+            note(f"{self.label}: {self.outputs.dump} was made otherwise (fewer rows, other settings or data) and is made anew")
+        return state == "finished"
+
+    def _record_stamp(self) -> tuple[int, int, int] | None:
+        try:
+            found = self.outputs.run.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+    def _rank(self, scorer: Scorer, claims: Claims, on_facts: OnFacts | None) -> Summary:
         task = self.task()
         self._require_rows(task, task.left_out)
         description = scorer.describe(task.tokenisation)
@@ -99,7 +155,7 @@ class Processor:
         store = PackStore(self.outputs.packs, fingerprint(plan, description, self.settings.arithmetic))
         if store.discarded:
             note(f"{self.label}: {store.discarded} packs of another run thrown away (its model, data or settings differ)")
-        scores = self._score(scorer, task, plan, store, on_facts)
+        scores = self._score(scorer, task, plan, store, claims, on_facts)
         self._write(task, scores, left_out, scorer.describe(task.tokenisation))
         store.remove()
         return self.summary()
@@ -108,7 +164,9 @@ class Processor:
         if set(task.rows) <= set(left_out):
             raise UserError(f"{self.benchmark.name}: no row can be ranked ({_tell(count_reasons(left_out))}); nothing is written")
 
-    def _score(self, scorer: Scorer, task: Task, plan: Plan, store: PackStore, on_facts: OnFacts | None) -> dict[int, RequestScore]:
+    def _score(
+        self, scorer: Scorer, task: Task, plan: Plan, store: PackStore, claims: Claims, on_facts: OnFacts | None
+    ) -> dict[int, RequestScore]:
         rows = [question.row for question in task.questions]
         waiting = Counter(rows)
         total = len(waiting)
@@ -124,12 +182,15 @@ class Processor:
         for finished in store.finished().values():
             scores |= finished
         tick(dict.fromkeys((*scores, *plan.unscorable)))
-        for number, pack in enumerate(plan.packs):
-            if not all(request in scores for request in pack):
-                fresh = scorer.score_pack(plan, number, self.settings.arithmetic)
-                store.save(number, fresh)
+        missing = [number for number, pack in enumerate(plan.packs) if not all(request in scores for request in pack)]
+        while missing:
+            before = len(missing)
+            for _, fresh in share_packs(scorer, plan, missing, self.settings.arithmetic, store, claims, self.outputs.dump.name):
                 scores |= fresh
                 tick(fresh)
+            missing = [number for number in missing if not all(request in scores for request in plan.packs[number])]
+            if len(missing) == before:  # all that is left is in the hands of runs that help
+                time.sleep(PATIENCE)
         return scores
 
     def _write(self, task: Task, scores: Mapping[int, RequestScore], left_out: Mapping[int, str], description: ScorerDescription) -> None:

@@ -10,6 +10,7 @@ Nothing here imports torch before the arguments and the data are known to be goo
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 import traceback
@@ -47,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def rank(asked: Arguments, benchmarks: Sequence[Benchmark]) -> list[Summary]:
     """Rank every file that was asked for and is not ranked yet, then say what all of them show."""
-    from fluent.ranking.outputs import check_folder
+    from fluent.ranking.outputs import at_work
+    from fluent.ranking.sharing import share_files
     from fluent.ranking.summary import format_summaries
 
     settings = asked.settings
@@ -56,10 +58,9 @@ def rank(asked: Arguments, benchmarks: Sequence[Benchmark]) -> list[Summary]:
     todo = unranked(asked, processors)
     if todo:
         scorer = load(asked)
-        check_folder(settings, asked.source(), replaced, scorer.describe())
-        todo = [one for one in todo if one.state(scorer.describe()) in {"missing", "replace"}]
-        for number, processor in enumerate(todo, start=1):
-            rank_one(processor, scorer, f"{number} of {len(todo)}: {processor.label}")
+        with at_work(settings, scorer.describe(), asked.source(), replaced):
+            todo = [one for one in todo if one.state(scorer.describe()) in {"missing", "replace"}]
+            share_files(todo, lambda one: rank_one(one, scorer, f"{todo.index(one) + 1} of {len(todo)}: {one.label}"), scorer)
     tell_untouched(processors, todo)
     summaries = [one.summary() for one in processors]
     print(format_summaries(summaries))
@@ -152,21 +153,22 @@ def unranked(asked: Arguments, processors: Sequence[Processor]) -> list[Processo
 
 def rank_one(processor: Processor, scorer: Scorer, label: str) -> None:
     """Rank one file under a bar of facts, facts/s and time left."""
-    if processor.state(scorer.describe()) == "replace":
-        note(f"{processor.label}: {processor.outputs.dump} was made otherwise (fewer rows, other settings or data) and is made anew")
-    with progress_bar(total=None, unit="facts", label=label) as bar:
+    with contextlib.ExitStack() as shown:
+        bar = None
 
         def on_facts(done: int, total: int) -> None:
-            if bar.total is None:
-                bar.reset(total)
-                bar.initial = bar.n = done  # what an earlier run finished does not count as this run's speed
-                bar.refresh()
+            nonlocal bar
+            if bar is None:  # what an earlier run finished does not count as this run's speed
+                bar = shown.enter_context(progress_bar(total=total, unit="facts", label=label, initial=done))
             bar.update(done - bar.n)
 
         started = time.monotonic()
         summary = processor.rank(scorer, on_facts)
         seconds = time.monotonic() - started
-    note(f"{processor.label}: {summary.rows_scored} facts in {seconds:.0f} s ({summary.rows_scored / seconds:.1f} facts/s)")
+    if bar is None:
+        note(f"{processor.label}: another run has just ranked it")
+    else:
+        note(f"{processor.label}: {summary.rows_scored} facts in {seconds:.0f} s ({summary.rows_scored / seconds:.1f} facts/s)")
 
 
 def tell_untouched(processors: Sequence[Processor], ranked: Sequence[Processor]) -> None:

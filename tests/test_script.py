@@ -16,7 +16,6 @@ import pytest
 import script
 from fluent.console import run_main
 from fluent.ranking.arguments import Arguments
-from fluent.ranking.outputs import Outputs
 from fluent.records.benchmark import write_benchmark
 from fluent.records.dump import find_dumps, read_dump
 from fluent.records.source import open_source
@@ -260,15 +259,6 @@ def test_a_full_disk_gets_one_line_and_the_run_goes_on_afterwards(desk: Desk, mo
     assert not [name for name in desk.files() if name.endswith((".tsv", ".partial")) and name.startswith("stats")]
     assert desk.type("-l", "cs", "-r", "P19")[0] == 0
     assert 0 < len(desk.scorers[1].packs_scored) < 6
-
-
-def test_two_runs_never_make_one_dump(desk: Desk) -> None:
-    dump = desk.folder / "stats/cs_P19_template_gt.tsv"
-    with Outputs(dump, None).claimed():
-        status, out, err = desk.type("-l", "cs", "-r", "P19")
-    assert (status, out) == (2, "") and "another run is at work on stats/cs_P19_template_gt.tsv" in err
-    assert desk.type("-l", "cs", "-r", "P19")[0] == 0
-    assert not [name for name in desk.files() if name.endswith(".lock")]
 
 
 @pytest.mark.parametrize("words", [("--out", "a" * 300), ("--data", "a" * 300), ("--out", ""), ("--model", " "), ("--limit", "²")])

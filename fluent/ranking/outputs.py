@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from filelock import FileLock, Timeout
-
 from fluent.console import UserError
+from fluent.ranking.claims import Claims, Making, claims_in
 from fluent.ranking.settings import Settings
 from fluent.records.atomic import new_folders
 from fluent.records.benchmark import Benchmark
@@ -57,23 +55,6 @@ class Outputs:
     def files(self) -> tuple[Path, ...]:
         """All that a finished dump consists of."""
         return (*self.dumps(), *(run_path(path) for path in self.dumps()), self.scores)
-
-    @contextlib.contextmanager
-    def claimed(self) -> Iterator[None]:
-        """Keep other runs from this dump; ``UserError`` where one is at work on it. A killed run's claim dies with it."""
-        with new_folders(*(path.parent for path in self.dumps())):
-            self.dump.parent.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self.dump.with_name(f".{self.dump.name}.lock"), timeout=0)
-            try:
-                lock.acquire()
-            except Timeout:
-                raise UserError(f"another run is at work on {self.dump}; wait for it, or choose another folder with --out") from None
-            try:
-                yield
-            finally:
-                if os.name == "posix":  # Windows removes no open file
-                    Path(lock.lock_file).unlink(missing_ok=True)
-                lock.release()
 
     def check_free(self) -> None:
         """``UserError`` where a folder stands in place of a file, or a file in place of the packs' folder."""
@@ -125,18 +106,41 @@ def changed_dumps(outputs: Outputs) -> list[Path]:
     return [path for path in recorded if not is_as_written(path, read_run(run_path(path)))]
 
 
-def check_folder(settings: Settings, source: Source, replaced: Iterable[Outputs], description: ScorerDescription | None = None) -> None:
+@contextlib.contextmanager
+def at_work(settings: Settings, description: ScorerDescription, source: Source | None, replaced: Iterable[Outputs]) -> Iterator[Claims]:
+    """Work in the output folder together with other runs of the same making, and with no others.
+
+    ``UserError`` where a run of another making is at work there, or has left dumps (see ``check_folder``): it may have
+    come and gone since the folder was last looked at. From here to the end nobody else can.
+    """
+    making = {"model": description.model, "revision": description.revision, "dtype": description.dtype}
+    making |= {name: settings.asked()[name] for name in _DECIDING if name not in making}
+
+    def differs(others: Making) -> str:
+        told = (f"{_DECIDING.get(name, name)}: {others.get(name)}, not {mine}" for name, mine in making.items() if others.get(name) != mine)
+        return next(told, "")
+
+    claims = claims_in(settings.out)
+    with new_folders(*(folder for folder in (settings.out, settings.wide) if folder is not None)), claims.at_work(making, differs) as first:
+        if first:
+            check_folder(settings, source, replaced, description)
+        yield claims
+
+
+def check_folder(
+    settings: Settings, source: Source | None, replaced: Iterable[Outputs], description: ScorerDescription | None = None
+) -> None:
     """Refuse an output folder that holds dumps of another model, protocol or data: their ranks must not be mixed.
 
-    replaced: outputs that ``--overwrite`` makes anew anyway; they do not count. description: of the loaded model, where
-    it is loaded already: what ``auto`` became is known only then.
+    source: of the data, None where it is not at hand. replaced: outputs that ``--overwrite`` makes anew anyway; they do not
+    count. description: of the loaded model, where it is loaded already: what ``auto`` became is known only then.
     """
     if not settings.out.exists():
         return
     if not settings.out.is_dir():
         raise UserError(f"--out {settings.out} is a file, not a folder; name a folder, for example --out {settings.suggest_folder()}")
     exempt = {outputs.dump.name for outputs in replaced}
-    known = set(source.names())
+    known = set() if source is None else set(source.names())
     for _, _, name in find_dumps(open_source(settings.out)):
         outputs = Outputs(settings.out / name, None)
         if name in exempt or outputs.packs.exists():
@@ -153,11 +157,15 @@ def check_folder(settings: Settings, source: Source, replaced: Iterable[Outputs]
                 f"{settings.out} holds dumps of another {stranger} ({name}); "
                 f"choose another folder, for example --out {settings.suggest_folder()}, or --overwrite what is there"
             )
-        if record.data_name in known and hashlib.sha256(source.read(record.data_name)).hexdigest() != record.data_sha256:
+        if source is not None and record.data_name in known and _sha256(source, record.data_name) != record.data_sha256:
             raise UserError(
                 f"{settings.out} holds dumps of other data: {name} was made from another {record.data_name} than that in {source.path}; "
                 f"choose another folder, for example --out {settings.suggest_folder(source.path.stem)}, or --overwrite what is there"
             )
+
+
+def _sha256(source: Source, name: str) -> str:
+    return hashlib.sha256(source.read(name)).hexdigest()
 
 
 def _difference(settings: Settings, record: RunRecord, description: ScorerDescription | None) -> str:
@@ -184,4 +192,3 @@ _DECIDING = {
     "drop_empty_objects": "row filter (--drop-empty-objects)",
     "with_aliases": "set of forms (--no-aliases)",
 }
-

@@ -2,7 +2,8 @@
 
 While a dump is made, a folder beside it (``….packs``) holds one small Parquet file a finished pack. A killed run leaves
 whole packs only; the next run with the same plan scores what is missing. Log-probabilities are kept as 64-bit floats, so
-that a resumed run assembles the same bytes as an undisturbed one.
+that a resumed run assembles the same bytes as an undisturbed one. Each file names the plan it belongs to: a run that helps
+with a dump may save its last pack after a run with another plan has taken over.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from fluent.records.atomic import write_bytes, write_text
 from fluent.scoring.contract import CandidateScore, Plan, RequestScore, ScorerDescription
 
 _PLAN = "plan.json"
+_KEY = b"plan"
 _PACK_NAME = re.compile(r"pack-(\d+)\.parquet")
 _PROMPT = -1
 _SCHEMA = pa.schema(
@@ -50,42 +52,57 @@ class PackStore:
     """Packs of one dump in the making. Packs of another plan are thrown away when the store is opened.
 
     The folder is made for the first pack, so that a run that fails before it leaves none.
+    joining: add to the packs that another run makes (see ``is_current``), and leave the rest as it is.
     """
 
-    def __init__(self, folder: Path, mark: str) -> None:
+    def __init__(self, folder: Path, mark: str, *, joining: bool = False) -> None:
         self.folder = folder
+        self.mark = mark
+        self.joining = joining
         self.discarded = 0
-        self._plan = mark
-        if self._mark() != mark:
+        if not joining and not self.is_current():
             self.discarded = sum(1 for _ in self._files())
             self.remove()
 
+    def is_current(self) -> bool:
+        """Whether packs of this plan are being made here: False before a run begins, and once all of them are put together."""
+        try:
+            return str(json.loads((self.folder / _PLAN).read_text(encoding="utf-8"))["plan"]) == self.mark
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+
     def finished(self) -> dict[int, dict[int, RequestScore]]:
         """Pack number -> its scores, for every readable pack; a torn or foreign file counts as not finished."""
-        packs: dict[int, dict[int, RequestScore]] = {}
-        for number, path in self._files():
-            try:
-                packs[number] = _decode(path.read_bytes())
-            except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, KeyError, ValueError):
-                path.unlink()
-        return packs
+        found = ((number, self.load(number)) for number, _ in self._files())
+        return {number: scores for number, scores in found if scores is not None}
+
+    def load(self, number: int) -> dict[int, RequestScore] | None:
+        """The scores of pack ``number``; None where it is not finished (a torn or foreign file is removed)."""
+        path = self._path(number)
+        try:
+            return _decode(path.read_bytes(), self.mark)
+        except FileNotFoundError:
+            return None
+        except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, KeyError, ValueError):
+            path.unlink(missing_ok=True)
+            return None
 
     def save(self, number: int, scores: Mapping[int, RequestScore]) -> None:
         """Keep the scores of pack ``number``; whole or not at all."""
-        if self._mark() != self._plan:
-            write_text(self.folder / _PLAN, json.dumps({"plan": self._plan}) + "\n")
-        write_bytes(self.folder / f"pack-{number:06d}.parquet", _encode(scores))
+        if not self.is_current():
+            if self.joining:
+                return
+            write_text(self.folder / _PLAN, json.dumps({"plan": self.mark}) + "\n")
+        write_bytes(self._path(number), _encode(scores, self.mark))
 
     def remove(self) -> None:
         """Forget everything (once the dump itself is written)."""
+        (self.folder / _PLAN).unlink(missing_ok=True)  # first: whoever finds no pack, but the plan, may score it
         if self.folder.exists():
             shutil.rmtree(self.folder)
 
-    def _mark(self) -> str | None:
-        try:
-            return str(json.loads((self.folder / _PLAN).read_text(encoding="utf-8"))["plan"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+    def _path(self, number: int) -> Path:
+        return self.folder / f"pack-{number:06d}.parquet"
 
     def _files(self) -> Iterable[tuple[int, Path]]:
         if not self.folder.is_dir():
@@ -96,7 +113,7 @@ class PackStore:
                 yield int(match[1]), path
 
 
-def _encode(scores: Mapping[int, RequestScore]) -> bytes:
+def _encode(scores: Mapping[int, RequestScore], mark: str) -> bytes:
     rows = []
     for request, score in sorted(scores.items()):
         prompt = CandidateScore(score.prompt_token_ids, score.prompt_token_logprobs, score.prompt_logprob)
@@ -104,15 +121,19 @@ def _encode(scores: Mapping[int, RequestScore]) -> bytes:
             rows.append((request, candidate, part.token_ids, part.token_logprobs, part.logprob, part.tail_tokens, part.straddles))
     columns = zip(*rows, strict=True) if rows else [[] for _ in _SCHEMA]
     table = pa.table([pa.array(list(column), kind.type) for column, kind in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA)
+    table = table.replace_schema_metadata({_KEY: mark.encode("ascii")})
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
     return buffer.getvalue()
 
 
-def _decode(data: bytes) -> dict[int, RequestScore]:
+def _decode(data: bytes, mark: str) -> dict[int, RequestScore]:
     prompts: dict[int, CandidateScore] = {}
     candidates: dict[int, list[CandidateScore]] = {}
-    for row in pq.read_table(io.BytesIO(data), schema=_SCHEMA).to_pylist():
+    table = pq.read_table(io.BytesIO(data))
+    if (table.schema.metadata or {}).get(_KEY) != mark.encode("ascii"):
+        raise ValueError("a pack of another plan")
+    for row in table.cast(_SCHEMA).to_pylist():
         part = CandidateScore(tuple(row["token_ids"]), tuple(row["token_logprobs"]), row["logprob"], row["tail_tokens"], row["straddles"])
         if row["candidate"] == _PROMPT:
             prompts[row["request"]] = part

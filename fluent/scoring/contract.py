@@ -9,9 +9,9 @@ never shows in the numbers beyond the gap that its load-time check records.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 Tokenisation = Literal["separate", "joint"]
 """separate: prompt ids ++ candidate ids, each tokenised alone (protocol `paper`).
@@ -124,3 +124,22 @@ class Scorer(Protocol):
 
     def tokens(self, token_ids: Sequence[int]) -> list[str]:
         """The tokens' own spellings, for showing to a person."""
+
+
+@runtime_checkable
+class ManyPacksScorer(Protocol):
+    """A scorer that can have several packs in the making at once, on several machines."""
+
+    def score_packs(self, plan: Plan, numbers: Iterable[int], arithmetic: Arithmetic) -> Iterator[tuple[int, dict[int, RequestScore]]]:
+        """Each pack's number and scores as they are finished, in any order; a number is taken when there is room for it."""
+
+
+def score_packs(
+    scorer: Scorer, plan: Plan, numbers: Iterable[int], arithmetic: Arithmetic = "float32"
+) -> Iterator[tuple[int, dict[int, RequestScore]]]:
+    """Score these packs of a plan: (number, scores) one by one, in any order; numbers are taken only as they are needed."""
+    if isinstance(scorer, ManyPacksScorer):
+        yield from scorer.score_packs(plan, numbers, arithmetic)
+        return
+    for number in numbers:
+        yield number, scorer.score_pack(plan, number, arithmetic)
