@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
 import sys
 from itertools import permutations
 from pathlib import Path
@@ -13,12 +15,13 @@ from safetensors.torch import load_file, save_file
 
 from fluent.console import UserError
 from fluent.scoring import network as network_module
+from fluent.scoring import running
 from fluent.scoring.assembling import add_up, check
 from fluent.scoring.causal import CausalScorer
 from fluent.scoring.contract import Candidate, CandidateScore, Request, RequestScore
 from fluent.scoring.mapped import give_back, mapped_ranges
 from fluent.scoring.models import LoadedModel
-from fluent.scoring.packed_linear import can_pack, pack, unpack
+from fluent.scoring.packed_linear import CACHED_KERNELS, can_pack, pack, unpack
 from fluent.scoring.planning import make_plan
 from fluent.scoring.selfcheck import PATHS
 from fluent.scoring.tokens import PromptTokeniser
@@ -276,3 +279,20 @@ def test_packed_layers_can_be_unpacked() -> None:
         assert torch.allclose(model(ids).logits, before, atol=1e-4)
         assert unpack(model) == 15
     assert torch.equal(model(ids).logits, before)
+
+
+def test_freed_memory_goes_back_every_few_forwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer = tiny_scorer("llama", byte_level_tokenizer(), token_budget=8)
+    given: list[int] = []
+    monkeypatch.setattr(running, "give_back_freed", lambda: given.append(scorer.runner.forwards))
+    requests = [Request(f"prompt {number}", (Candidate("ab"), Candidate("cd"))) for number in range(2 * running.GIVE_BACK_EVERY)]
+    scorer.score(requests, tokenisation="separate")
+    assert scorer.runner.forwards == len(requests)
+    assert given == [running.GIVE_BACK_EVERY, 2 * running.GIVE_BACK_EVERY]
+
+
+def test_kernels_kept_for_forwards_of_other_sizes_are_few() -> None:
+    read = "import os, fluent.scoring.packed_linear; print(*(os.environ[n] for n in ('ONEDNN_PRIMITIVE_CACHE_CAPACITY', 'LRU_CACHE_CAPACITY')))"
+    clean = {name: value for name, value in os.environ.items() if not name.endswith("_CACHE_CAPACITY")}
+    found = subprocess.run([sys.executable, "-c", read], env=clean, capture_output=True, text=True, encoding="utf-8", check=True)
+    assert found.stdout.split() == [str(CACHED_KERNELS)] * 2

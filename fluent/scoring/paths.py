@@ -9,6 +9,7 @@ plain          every sequence whole and alone: the reference
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -91,15 +92,15 @@ def make_batches(tree: Tree, trunk: int, token_budget: int, result: Edges) -> li
     return [batch for batch in batches if batch.edges]
 
 
-class PaddedPath:
-    """Whole sequences in right-padded batches of at most ``token_budget`` tokens; ``plain`` if batches hold one."""
+class BatchedPath(ABC):
+    """One tree after the other, each in batches of at most ``token_budget`` tokens, right-padded: right at any length."""
 
-    def __init__(self, network: Network, token_budget: int, pad_token: int, *, one_by_one: bool = False) -> None:
-        self.name = "plain" if one_by_one else "padded"
+    name: str
+
+    def __init__(self, network: Network, token_budget: int, pad_token: int) -> None:
         self.network = network
         self.token_budget = token_budget
         self.pad_token = pad_token
-        self.one_by_one = one_by_one
 
     def reach(self) -> int | None:
         """See ``Path``."""
@@ -109,9 +110,21 @@ class PaddedPath:
         """See ``Path``. Every edge is read once, in the longest sequence that runs through it."""
         return [self._one(tree, arithmetic) for tree in trees]
 
+    @abstractmethod
+    def _one(self, tree: Tree, arithmetic: Arithmetic) -> Edges:
+        """Log-probability of every edge of one tree."""
+
+
+class PaddedPath(BatchedPath):
+    """Whole sequences; ``plain`` if batches hold one."""
+
+    def __init__(self, network: Network, token_budget: int, pad_token: int, *, one_by_one: bool = False) -> None:
+        super().__init__(network, 1 if one_by_one else token_budget, pad_token)
+        self.name = "plain" if one_by_one else "padded"
+
     def _one(self, tree: Tree, arithmetic: Arithmetic) -> Edges:
         result = np.full(len(tree.edge_rows), np.nan)
-        for batch in make_batches(tree, 0, 1 if self.one_by_one else self.token_budget, result):
+        for batch in make_batches(tree, 0, self.token_budget, result):
             ids, mask = batch.padded(self.pad_token)
             inputs = {"input_ids": ids.to(self.network.device), "attention_mask": mask.to(self.network.device)}
             batch.read(self.network, inputs, tree, arithmetic, result)

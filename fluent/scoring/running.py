@@ -9,22 +9,25 @@ import torch
 
 from fluent.console import UserError, note
 from fluent.scoring.contract import Arithmetic
-from fluent.scoring.devices import release_memory
+from fluent.scoring.devices import give_back_freed, release_memory
 from fluent.scoring.failures import is_out_of_memory
 from fluent.scoring.paths import Edges, PaddedPath, Path
 from fluent.scoring.trie import Tree, build_tree
 
 LOGITS_BYTES = 1 << 28
 """Most that a forward may spend on logits where the model makes all wanted rows at once."""
+GIVE_BACK_EVERY = 16
+"""Forwards after which freed memory goes back to the system."""
 
 
 class Runner:
-    """Runs trees; ``splits`` and ``detours`` count forwards halved for memory and packs beyond the path's reach."""
+    """Runs trees; ``forwards``, ``splits`` and ``detours`` count forwards, those halved for memory, and those beyond the path's reach."""
 
     def __init__(self, path: Path, fallback: PaddedPath, token_budget: int) -> None:
         self.path = path
         self.fallback = fallback
         self.token_budget = token_budget
+        self.forwards = 0
         self.splits = 0
         self.detours = 0
 
@@ -35,6 +38,9 @@ class Runner:
             path = self._path([trees[number] for number in forward])
             for number, edges in zip(forward, self._run(path, [trees[n] for n in forward], arithmetic), strict=True):
                 results[number] = edges
+            self.forwards += 1
+            if self.forwards % GIVE_BACK_EVERY == 0:
+                give_back_freed()
         return results
 
     def _forwards(self, trees: Sequence[Tree]) -> list[list[int]]:

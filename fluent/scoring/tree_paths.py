@@ -13,7 +13,7 @@ from transformers import DynamicCache
 from fluent.scoring.attention import Blocks, PathRefused, attending
 from fluent.scoring.contract import Arithmetic
 from fluent.scoring.network import Network, read_edges
-from fluent.scoring.paths import Edges, make_batches
+from fluent.scoring.paths import BatchedPath, Edges, make_batches
 from fluent.scoring.trie import Tree
 
 
@@ -86,7 +86,7 @@ class DenseMaskPath(TreePath):
         return self._forward(trees, {"attention_mask": mask[None, None].to(self.network.device)}, arithmetic)
 
 
-class SharedPrefixPath:
+class SharedPrefixPath(BatchedPath):
     """A tree's common beginning once; its cache, repeated, in front of right-padded batches of the rest."""
 
     name = "shared-prefix"
@@ -97,17 +97,7 @@ class SharedPrefixPath:
         if not names:
             raise PathRefused(f"{type(network.model).__name__} keeps no key-value cache")
         self.cache_argument: str = names[0]
-        self.network = network
-        self.token_budget = token_budget
-        self.pad_token = pad_token
-
-    def reach(self) -> int | None:
-        """See ``TreePath.reach``."""
-        return None
-
-    def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
-        """See ``Path``."""
-        return [self._one(tree, arithmetic) for tree in trees]
+        super().__init__(network, token_budget, pad_token)
 
     def _one(self, tree: Tree, arithmetic: Arithmetic) -> Edges:
         result = np.full(len(tree.edge_rows), np.nan)
