@@ -77,7 +77,7 @@ comet:  ## COMET for grammeval.py, in an environment of its own (its pins clash 
 	@.venv-comet/bin/python -m pip install --disable-pip-version-check --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$$(grep '^torch==' requirements-comet.txt)"
 	@.venv-comet/bin/python -m pip install --disable-pip-version-check --quiet -r requirements-comet.txt
 
-peers:  ## the tools that read our exports, in an environment of their own (docs/exports.md; about 1.5 GB with torch's CPU build)
+peers:  ## the tools that read our exports, in an environment of their own (docs/exports.md; about 1.8 GB with torch's CPU build)
 	@test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
 	@.venv-peers/bin/python -m pip install --disable-pip-version-check --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$$(grep '^torch==' requirements-peers.txt)"
 	@.venv-peers/bin/python -m pip install --disable-pip-version-check --quiet -r requirements-peers.txt

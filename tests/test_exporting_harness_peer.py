@@ -23,6 +23,35 @@ ASKED = {
 }
 """Task -> documents: 50 facts, of all twelve relations in Spanish, of those with few candidates in Chinese (no separator) and Russian."""
 Pair = tuple[str, str]
+LOAD = """
+import json, sys
+from lm_eval.tasks import TaskManager
+loaded = TaskManager(include_path=sys.argv[1], include_defaults=False).load(["fluent_mlama"])
+told = {}
+for name, task in loaded["tasks"].items():
+    documents = list(task.test_docs())
+    context = task.fewshot_context(documents[0], 0)
+    requests = task.construct_requests(documents[0], context, metadata=(name, 0, 1))
+    told[name] = {"documents": len(documents), "gold": task.doc_to_target(documents[0]), "requests": [one.args for one in requests]}
+print(json.dumps({"groups": sorted(loaded["groups"]), "tasks": told}))
+"""
+
+
+def test_the_harness_asks_what_the_engine_is_asked(root: Path, tmp_path: Path) -> None:
+    python = peers_python(root, "lm_eval")
+    script.main(["export", "lm-eval", "--data", str(root / STARTER), "-l", "ru,zh", "-r", "P407", "--out", str(tmp_path / "tasks")])
+    loaded = json.loads(run_peer(python, ["-c", LOAD, str(tmp_path / "tasks")], cwd=tmp_path).split("\n")[-2])
+    assert loaded["groups"] == ["fluent_mlama", "fluent_mlama_phrasebook", "fluent_mlama_template"]
+    assert sorted(loaded["tasks"]) == [f"fluent_mlama_{lang}_{v}" for lang in ("ru", "zh") for v in ("phrasebook", "template")]
+    for name, told in loaded["tasks"].items():
+        _, _, lang, v = name.split("_")
+        benchmark = read_benchmark(open_source(root / STARTER), lang, "P407")
+        question = next(q for q in corrected_task(benchmark, benchmark.verbalisations).questions if q.verbalisation == v)
+        asked = [(question.request.prompt, candidate.text + candidate.tail) for candidate in question.request.candidates]
+        assert told["documents"] == 32
+        assert sorted(map(tuple, told["requests"])) == sorted(asked)
+        gold = {asked[number] for number, choice in enumerate(question.choices) if choice.entity == question.obj_uri}
+        assert {tuple(told["requests"][number]) for number in told["gold"]} == gold
 
 
 @pytest.mark.slow
