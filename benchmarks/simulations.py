@@ -1,9 +1,11 @@
 """Do the intervals cover the truth 95 times in 100, and do the tests reject a true null 5 times in 100?
 
     python benchmarks/simulations.py [--simulations 10000] [--seed 20251130] [--out benchmarks/RESULTS-simulations.md]
+    python benchmarks/simulations.py --intervals bootstrap --out benchmarks/RESULTS-simulations-bootstrap.md
 
 Ranks are drawn from a model whose truth is known and go through the functions that ``stats.py compare`` uses. All
-simulated data sets of a batch are columns of one table and share a set of resamples; each batch has its own.
+simulated data sets of a batch are columns of one table and share a set of resamples; each batch has its own. With
+``--parts FOLDER`` every finished scenario is kept there, and a run that was stopped goes on with the next.
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from fluent.console import ArgumentParser, progress, run_main
 from fluent.records.atomic import write_text
+from fluent.reporting.closed_form import closed_form, kind_of
 from fluent.reporting.clusters import AVERAGES, Design, find_design, metric_columns
-from fluent.reporting.intervals import bootstrap
+from fluent.reporting.intervals import Interval, bootstrap
 from fluent.reporting.paired import mcnemar, permutation_test
 
 CUTOFFS = (1, 3)
@@ -110,8 +113,18 @@ def truth(scenario: Scenario) -> dict[str, np.ndarray]:
     return {average: np.vstack([both, both[1] - both[0]]) for average, both in values.items()}
 
 
-def run_scenario(scenario: Scenario, simulations: int, seed: int) -> pd.DataFrame:
+def find_intervals(method: str, design: Design, first: np.ndarray, second: np.ndarray, seed: int) -> dict[str, Interval]:
+    """Per average the intervals of both ways' columns and of their differences, as ``columns_of`` makes them."""
+    columns = np.hstack([first, second, second - first])
+    if method == "bootstrap":
+        return bootstrap(design, columns, resamples=RESAMPLES, seed=seed)
+    kinds = [kind_of(metric, difference=difference) for difference in (False, False, True) for metric in METRICS for _ in range(BATCH)]
+    return closed_form(design, columns, kinds)
+
+
+def run_scenario(scenario: Scenario, simulations: int, seed: int, method: str) -> pd.DataFrame:
     """Coverage of the intervals of both values and of the difference, and rejection rates, a row per (average, metric)."""
+    start = time.process_time()
     table = scenario.table()
     design, relation, known = find_design(table), table["relation"].to_numpy(), truth(scenario)
     hits = {average: np.zeros((3, len(METRICS))) for average in AVERAGES}
@@ -120,7 +133,7 @@ def run_scenario(scenario: Scenario, simulations: int, seed: int) -> pd.DataFram
     for batch in progress(range(batches), total=batches, unit="batches", label=f"{scenario.name}, n = {scenario.n}"):
         ranks = draw_ranks(scenario, design.cluster, relation, BATCH, np.random.default_rng([seed, scenario.n, batch]))
         first, second = columns_of(ranks[0]), columns_of(ranks[1])
-        found = bootstrap(design, np.hstack([first, second, second - first]), resamples=RESAMPLES, seed=seed + batch)
+        found = find_intervals(method, design, first, second, seed + batch)
         p_values = permutation_test(design, second - first, flips=RESAMPLES, seed=seed + batch)
         for average in AVERAGES:
             low, high = (end.reshape(3, len(METRICS), BATCH) for end in (found[average].low, found[average].high))
@@ -131,17 +144,45 @@ def run_scenario(scenario: Scenario, simulations: int, seed: int) -> pd.DataFram
     done = batches * BATCH
     one_average = len(scenario.shares) == 1
     rows = [
-        (scenario, average, metric, *(hits[average][:, place] / done), rejected[average][place] / done, mcnemar_rejected / done)
+        (average, metric, *(hits[average][:, place] / done), rejected[average][place] / done, mcnemar_rejected / done)
         for average in (AVERAGES[:1] if one_average else AVERAGES)
         for place, metric in enumerate(METRICS)
     ]
-    return pd.DataFrame(rows, columns=["scenario", "average", "metric", "first", "second", "difference", "permutation", "mcnemar"])
+    frame = pd.DataFrame(rows, columns=["average", "metric", "first", "second", "difference", "permutation", "mcnemar"])
+    return frame.assign(seconds=time.process_time() - start)
+
+
+def kept_scenario(scenario: Scenario, simulations: int, seed: int, method: str, parts: Path | None) -> pd.DataFrame:
+    """The scenario's rows, from the folder of finished ones where they are there, otherwise run and kept."""
+    name = f"{method}-{simulations}-{seed}-{scenario.n}-{scenario.effect}-{scenario.name.replace(' ', '-')}.tsv"
+    if parts is None or not (parts / name).exists():
+        frame = run_scenario(scenario, simulations, seed, method)
+        if parts is not None:
+            write_text(parts / name, frame.to_csv(sep="\t", index=False))
+    else:
+        frame = pd.read_csv(parts / name, sep="\t")
+    return frame.assign(scenario=scenario)
 
 
 def count_mcnemar(design: Design, ranks: np.ndarray) -> int:
     """How many of the (2, rows, sets) data sets McNemar's exact test on R@1 rejects at 5 %."""
     hits = (ranks == 1).astype(float)
     return sum(mcnemar(design, hits[0, :, place], hits[1, :, place]).p_value <= 0.05 for place in range(hits.shape[2]))
+
+
+def summary(results: pd.DataFrame) -> list[str]:
+    """How many cells lie within .94 and .96, by what the interval is of, as Markdown lines."""
+    lines = ["| 95 % interval of | n | cells | lowest | highest | within .94 – .96 |", "|---|---|---|---|---|---|"]
+    with_effect = results["scenario"].map(lambda scenario: scenario.effect != 0)
+    groups = (("one way's", results[with_effect], ["first", "second"]), ("a difference of", results[with_effect], ["difference"]))
+    for what, part, columns in (*groups, ("no difference of", results[~with_effect], ["difference"])):
+        for name, metrics in (("R@k", ["R@1", "R@3"]), ("MRR", ["MRR"]), ("mean rank", ["mean rank"])):
+            chosen = part[part["metric"].isin(metrics)]
+            for n, cells in chosen.groupby(chosen["scenario"].map(lambda scenario: scenario.n)):
+                values = cells[columns].to_numpy().ravel()
+                within = int(((values >= 0.94) & (values <= 0.96)).sum())
+                lines.append(f"| {what} {name} | {n} | {len(values)} | {values.min():.4f} | {values.max():.4f} | {within} |")
+    return [*lines, ""]
 
 
 def looks() -> str:
@@ -156,19 +197,21 @@ def looks() -> str:
     )
 
 
-def report(results: pd.DataFrame, simulations: int, seed: int, seconds: float) -> str:
+def report(results: pd.DataFrame, simulations: int, seed: int, method: str) -> str:
     """The results as Markdown."""
+    seconds = results.drop_duplicates("scenario")["seconds"].sum()
     error = (0.95 * 0.05 / simulations) ** 0.5
     lines = [
         "# Simulations of intervals and tests",
         "",
-        "Made by `python benchmarks/simulations.py`. " + MODEL.replace("LOOKS", looks()),
+        f"Made by `python benchmarks/simulations.py --intervals {method}`. " + MODEL.replace("LOOKS", looks()),
         "",
     ]
     lines += [
-        f"{simulations:,} simulations a scenario, seed {seed}, {RESAMPLES} resamples and flips each, {seconds / 60:.0f} minutes. "
+        f"{simulations:,} simulations a scenario, seed {seed}, {RESAMPLES} flips (and resamples) each, {seconds / 60:.1f} minutes of CPU. "
         f"Monte Carlo standard error of a coverage of .95: {error:.4f}.",
         "",
+        *summary(results),
     ]
     with_effect = results["scenario"].map(lambda scenario: scenario.effect != 0)
     for title, part, columns in (
@@ -199,11 +242,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--simulations", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=20251130)
     parser.add_argument("--sizes", type=int, nargs="+", default=[40, 400])
+    parser.add_argument(
+        "--intervals", choices=("closed-form", "bootstrap"), default="closed-form", help="whose coverage (default: closed-form)"
+    )
+    parser.add_argument("--parts", type=Path, help="folder that keeps finished scenarios")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("RESULTS-simulations.md"))
     parsed = parser.parse_args(arguments)
-    start = time.monotonic()
-    results = pd.concat([run_scenario(scenario, parsed.simulations, parsed.seed) for n in parsed.sizes for scenario in scenarios(n)])
-    write_text(parsed.out, report(results, parsed.simulations, parsed.seed, time.monotonic() - start))
+    method = parsed.intervals
+    results = pd.concat(
+        [kept_scenario(scenario, parsed.simulations, parsed.seed, method, parsed.parts) for n in parsed.sizes for scenario in scenarios(n)]
+    )
+    write_text(parsed.out, report(results, parsed.simulations, parsed.seed, method))
     return 0
 
 

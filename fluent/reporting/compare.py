@@ -18,6 +18,7 @@ from tabulate import tabulate
 
 from fluent.console import UserError, note
 from fluent.records.atomic import write_text
+from fluent.reporting.closed_form import DESCRIPTION
 from fluent.reporting.clusters import AVERAGES, fact_ranks
 from fluent.reporting.comparing import Pair, Settings, align, compare_pairs
 from fluent.reporting.comparison_tables import latex_body, main_figures, tsv, write_markdown
@@ -53,8 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
     settings = Settings(arguments.k, arguments.level, arguments.resamples, arguments.seed)
     table, pairs, remarks = two_folders(arguments) if arguments.against else one_folder(arguments)
     remarks.append(
-        f"{settings.level:.0%} intervals: symmetric studentised bootstrap, {settings.resamples} resamples of subjects within each relation "
-        f"(pooled: of facts), seed {settings.seed}; p: paired permutation test with as many flips, Holm over the languages"
+        f"{settings.level:.0%} intervals: {DESCRIPTION}; beside them in the TSV the symmetric studentised bootstrap's, "
+        f"{settings.resamples} resamples, seed {settings.seed}; p: paired permutation test with as many flips, Holm over the languages"
     )
     values, differences = compare_pairs(table, pairs, settings)
     folder: Path = arguments.tables

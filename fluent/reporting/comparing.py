@@ -12,24 +12,28 @@ import numpy as np
 import pandas as pd
 
 from fluent.console import UserError
+from fluent.reporting.closed_form import Kind, closed_form, kind_of
 from fluent.reporting.clusters import AVERAGES, KEYS, Design, Floats, find_design, metric_columns, require_single_facts
-from fluent.reporting.intervals import Interval, bootstrap
+from fluent.reporting.intervals import bootstrap
 from fluent.reporting.paired import effect_size, holm, mcnemar, permutation_test, superiority
 
 POOLED = "all"
 """What stands in the language column where the languages are pooled."""
 
-VALUE_COLUMNS = ("language", "way", "average", "metric", "facts", "rows", "relations", "value", "low", "high")
+ENDS = ("low", "high", "bootstrap_low", "bootstrap_high")
+"""The interval to read (closed form), and the bootstrap's beside it."""
+
+VALUE_COLUMNS = ("language", "way", "average", "metric", "facts", "rows", "relations", "value", *ENDS)
 DIFFERENCE_COLUMNS = (
     *("comparison", "first", "second", "language", "average", "metric", "facts", "rows", "clusters", "relations"),
-    *("first_value", "second_value", "difference", "low", "high", "effect_size", "superiority"),
+    *("first_value", "second_value", "difference", *ENDS, "effect_size", "superiority"),
     *("p_permutation", "p_permutation_holm", "gained", "lost", "odds_ratio", "p_mcnemar", "p_mcnemar_holm"),
 )
 
 
 @dataclass(frozen=True)
 class Settings:
-    """cutoffs: the k of R@k. level: of the intervals. resamples: bootstrap samples and sign flips. seed: of both."""
+    """cutoffs: the k of R@k. level: of both intervals. resamples: bootstrap samples and sign flips. seed: of both."""
 
     cutoffs: tuple[int, ...] = (1, 3, 5)
     level: float = 0.95
@@ -91,7 +95,7 @@ def _compare_together(table: pd.DataFrame, pairs: Sequence[Pair], settings: Sett
     width = len(names)
     of = {way: metric_columns(table[way].to_numpy(dtype=float), settings.cutoffs)[1] for way in ways}
     gaps = [of[pair.second] - of[pair.first] for pair in pairs]
-    found = bootstrap(design, np.hstack([*of.values(), *gaps]), level=settings.level, resamples=settings.resamples, seed=settings.seed)
+    found = _both_intervals(design, np.hstack([*of.values(), *gaps]), names, len(ways), settings)
     p_values = permutation_test(design, np.hstack(gaps), flips=settings.resamples, seed=settings.seed)
     slices = [slice(start, start + width) for start in range(0, width * (len(ways) + len(pairs)), width)]
     place = dict(zip(ways, slices, strict=False))
@@ -144,19 +148,34 @@ def with_holm(differences: pd.DataFrame) -> pd.DataFrame:
     return adjusted
 
 
-def _value_rows(names: Sequence[str], found: dict[str, Interval], place: slice) -> pd.DataFrame:
-    shares = np.array([name != "mean rank" for name in names])  # these lie between 0 and 1, a mean rank is at least 1
-    frames = []
+def _both_intervals(design: Design, columns: Floats, names: Sequence[str], ways: int, settings: Settings) -> dict[str, pd.DataFrame]:
+    """Per average a row a column: ``estimate`` and ENDS, values of ways kept within their metric's range.
+
+    columns: the metrics of each of so many ways, then of each difference.
+    """
+    blocks = columns.shape[1] // len(names)
+    kinds = [kind_of(name, difference=block >= ways) for block in range(blocks) for name in names]
+    least = np.array([{Kind.SHARE: 0.0, Kind.BOUNDED: 0.0, Kind.RANK: 1.0}.get(kind, -np.inf) for kind in kinds])
+    most = np.where(least == 0.0, 1.0, np.inf)
+    read = closed_form(design, columns, kinds, level=settings.level)
+    resampled = bootstrap(design, columns, level=settings.level, resamples=settings.resamples, seed=settings.seed)
+    found = {}
     for average in AVERAGES:
-        interval = found[average]
-        low, high = np.maximum(interval.low[place], np.where(shares, 0.0, 1.0)), interval.high[place]
-        columns = {"average": average, "metric": names, "value": interval.estimate[place], "low": low}
-        frames.append(pd.DataFrame(columns | {"high": np.where(shares, np.minimum(high, 1.0), high)}))
+        ends = (read[average].low, read[average].high, resampled[average].low, resampled[average].high)
+        clipped = {name: np.clip(end, least, most) for name, end in zip(ENDS, ends, strict=True)}
+        found[average] = pd.DataFrame({"estimate": read[average].estimate} | clipped)
+    return found
+
+
+def _value_rows(names: Sequence[str], found: dict[str, pd.DataFrame], place: slice) -> pd.DataFrame:
+    frames = [
+        found[average].iloc[place].rename(columns={"estimate": "value"}).assign(average=average, metric=names) for average in AVERAGES
+    ]
     return pd.concat(frames, ignore_index=True)
 
 
 def _difference_rows(
-    design: Design, names: Sequence[str], values: tuple[Floats, Floats], found: dict[str, Interval], places: tuple[slice, slice, slice]
+    design: Design, names: Sequence[str], values: tuple[Floats, Floats], found: dict[str, pd.DataFrame], places: tuple[slice, slice, slice]
 ) -> pd.DataFrame:
     first, second = values
     frames = []
@@ -164,8 +183,8 @@ def _difference_rows(
         interval = found[average]
         frame = pd.DataFrame({"average": average, "metric": names})
         for column, place in zip(("first_value", "second_value", "difference"), places, strict=True):
-            frame[column] = interval.estimate[place]
-        frame["low"], frame["high"] = interval.low[places[2]], interval.high[places[2]]
+            frame[column] = interval["estimate"].to_numpy()[place]
+        frame[list(ENDS)] = interval[list(ENDS)].to_numpy()[places[2]]
         frame[["effect_size", "superiority", "gained", "lost", "odds_ratio", "p_mcnemar"]] = np.nan
         if average == "micro":  # these count rows, so there is no macro version of them
             frame["effect_size"], frame["superiority"] = effect_size(design, second - first), superiority(second - first)

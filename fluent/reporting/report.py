@@ -23,6 +23,7 @@ from fluent.console import UserError, note
 from fluent.languages import is_known, language
 from fluent.records.atomic import write_text
 from fluent.records.source import open_source
+from fluent.reporting.closed_form import DESCRIPTION
 from fluent.reporting.clusters import fact_ranks
 from fluent.reporting.compare import chosen_tables
 from fluent.reporting.comparing import Pair, Settings, compare_pairs, parts
@@ -205,8 +206,7 @@ def _remarks(everything: Sequence[RankTable], counted: Sequence[RankTable], argu
     remarks = [
         f"Tables and graphs: {rule}, which leaves {sum(map(len, counted)):,} of {sum(map(len, everything)):,} rows; "
         "the list of facts has them all.",
-        f"Intervals: symmetric studentised bootstrap, {arguments.resamples} resamples of subjects within each relation (pooled: of facts), "
-        f"seed {arguments.seed}. Tests: as many sign flips of the same units.",
+        f"Intervals: {DESCRIPTION}. Tests: {arguments.resamples} sign flips of the same units, seed {arguments.seed}.",
         "A rank is the best rank of a correct form among the correct forms and the distractors; 1 is best."
         if everything[0].protocol == "paper"
         else "A rank is the entity's among gold and distractors, ties by their middle; 1 is best.",
