@@ -13,10 +13,11 @@ from statsmodels.stats.multitest import multipletests
 
 from fluent.reporting.correlations import over_relations, within_relations
 from fluent.reporting.figures_relations import quality_scatter
-from fluent.reporting.intervals import PRIOR_CLUSTERS, draw_weights
+from fluent.reporting.intervals import draw_weights
 from fluent.reporting.loading import DumpFolder
 from fluent.reporting.quality import gains, read_quality_gains, retrieval_gains
 from fluent.reporting.selection import R8, R15, SLAVIC, select
+from fluent.reporting.strata import PRIOR_CLUSTERS
 from grammeval import main
 
 HERE = Path(__file__).parent

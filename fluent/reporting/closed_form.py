@@ -2,13 +2,13 @@
 
 All rest on the clusters' standard error within fixed relations (``strata``); they differ in the shape they allow for:
 
-- R@k, a share: Jeffreys' interval in each relation, with the number of independent facts that would have its variance
-  (Korn and Graubard 1998, Survey Methodology 24; for clusters: Dean and Pagano 2015, JSSAM 3), never more than its rows.
-  The relations' limits are joined by their squared distances (MOVER: Zou, Huang and Zhang 2009, CSDA 53).
-- MRR, a mean between 0 and 1: the same with that number as it comes, times (z / t)² since the variance is estimated.
-- Mean rank, skewed: Hall's cubic transformation of the studentised mean (Hall 1992, JRSS B 54), with t for z.
-- A difference of R@k or MRR: Student's t, degrees of freedom clusters − relations (Welch's for values of one way: Welch
-  1947, Biometrika 34).
+- R@k, a share: Jeffreys' interval with the number of independent facts that would have its variance (Korn and Graubard
+  1998, Survey Methodology 24; for clusters: Dean and Pagano 2015, JSSAM 3). Of a few clusters that all hit or all miss a
+  relation seems to have no spread; so each relation's is taken as if ``PRIOR_CLUSTERS`` of average spread had been added.
+- MRR, a mean between 0 and 1: the same, that number times (z / t)² since its variance is estimated.
+- Mean rank, skewed: Hall's cubic transformation of the studentised mean (Hall 1992, JRSS B 54), with Student's t for z,
+  Welch's degrees of freedom (Welch 1947, Biometrika 34).
+- A difference of R@k or MRR: Student's t, degrees of freedom clusters − relations.
 - A difference of mean ranks, long tails on either side: the same t, stretched by what skewness and kurtosis do to |T|
   in the second order (Hall 1992, The Bootstrap and Edgeworth Expansion, chapter 2).
 
@@ -24,9 +24,9 @@ import numpy as np
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from fluent.reporting.clusters import AVERAGES, Design, Floats, Integers
+from fluent.reporting.clusters import AVERAGES, Design, Floats
 from fluent.reporting.intervals import Interval
-from fluent.reporting.strata import Stratum, fourth_cumulant, shares, split, third_moment, third_moment_noise, variances
+from fluent.reporting.strata import Stratum, fourth_cumulant, split, steadied, third_moment, third_moment_noise, variances
 
 DESCRIPTION = (
     "Jeffreys' for R@k and MRR, Hall's for mean rank, Student's t for differences, all on the standard error of subjects within "
@@ -60,20 +60,23 @@ def closed_form(design: Design, columns: Floats, kinds: Sequence[Kind], *, level
     NaN ends where nothing varies, but for R@k and MRR of one way: all facts hit is no proof that all would be.
     """
     strata = split(design, columns)
+    student = stats.t.ppf(0.5 + level / 2, max(len(design.stratum) - len(strata), 1))
     found = {}
     for average in AVERAGES:
         estimate, of_relations = design.averages(columns, average), variances(strata, average)
         error = np.sqrt(of_relations.sum(axis=0))
         low, high = np.empty_like(estimate), np.empty_like(estimate)
-        quantile = stats.t.ppf(0.5 + level / 2, welch(strata, of_relations))
         for kind in dict.fromkeys(kinds):
             chosen = np.flatnonzero([other is kind for other in kinds])
             if kind in (Kind.SHARE, Kind.BOUNDED):
-                below, above = _joined_jeffreys(strata, average, chosen, quantile[chosen], kind, level)
+                steady = steadied(strata, average).sum(axis=0)[chosen]
+                times = 1.0 if kind is Kind.SHARE else (stats.norm.ppf(0.5 + level / 2) / student) ** 2
+                below, above = jeffreys(estimate[chosen], steady, len(design.stratum), times, level)
             elif kind is Kind.RANK:
-                below, above = hall(third_moment(strata, average)[chosen], error[chosen], quantile[chosen])
+                quantile = stats.t.ppf(0.5 + level / 2, welch(strata, of_relations[:, chosen]))
+                below, above = hall(third_moment(strata, average)[chosen], error[chosen], quantile)
             else:
-                below = above = stats.t.ppf(0.5 + level / 2, max(len(design.stratum) - len(strata), 1)) * error[chosen]
+                below = above = student * error[chosen]
             if kind is Kind.RANK_DIFFERENCE:
                 below = above = below * _stretched(strata, average, error, level)[chosen]
             if kind not in (Kind.SHARE, Kind.BOUNDED):
@@ -127,24 +130,12 @@ def _stretched(strata: Sequence[Stratum], average: str, error: Floats, level: fl
         return stretch(squared, fourth_cumulant(strata, average) / error**4, level)
 
 
-def _joined_jeffreys(
-    strata: Sequence[Stratum], average: str, chosen: Integers, quantile: Floats, kind: Kind, level: float
-) -> tuple[Floats, Floats]:
-    """Reaches below and above of the chosen columns, means between 0 and 1; quantile: Student's, of each.
+def jeffreys(mean: Floats, variance: Floats, clusters: int, times: float, level: float) -> tuple[Floats, Floats]:
+    """(q,) reaches below and above means between 0 and 1 by Jeffreys' interval of ``times`` mean (1 − mean) / variance facts.
 
-    Where a relation shows no spread (all hit, none hit), each of its clusters counts as one independent fact.
+    Where nothing varies (all hit, none hit), each cluster counts as one fact.
     """
-    below, above = np.zeros(len(chosen)), np.zeros(len(chosen))
-    of_relations = variances(strata, average)[:, chosen]
-    for stratum, share, variance in zip(strata, shares(strata, average), of_relations, strict=True):
-        mean = stratum.mean(average)[chosen]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            size = np.where(variance > 0, mean * (1 - mean) * share**2 / variance, stratum.clusters)
-        if kind is Kind.SHARE:
-            size = np.minimum(size, stratum.rows)
-        else:
-            size *= (stats.norm.ppf(0.5 + level / 2) / quantile) ** 2
-        low, high = proportion_confint(mean * size, size, alpha=1 - level, method="jeffreys")
-        below += (share * np.maximum(mean - low, 0.0)) ** 2
-        above += (share * np.maximum(high - mean, 0.0)) ** 2
-    return np.sqrt(below), np.sqrt(above)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        size = np.where(variance > 0, mean * (1 - mean) / variance, clusters) * times
+    low, high = proportion_confint(mean * size, size, alpha=1 - level, method="jeffreys")
+    return np.maximum(mean - low, 0.0), np.maximum(high - mean, 0.0)

@@ -19,8 +19,9 @@ import pandas as pd
 from scipy import stats
 
 from fluent.reporting.clusters import Floats, Integers
-from fluent.reporting.intervals import PRIOR_CLUSTERS, draw_weights
+from fluent.reporting.intervals import draw_weights
 from fluent.reporting.paired import holm
+from fluent.reporting.strata import PRIOR_CLUSTERS
 
 QUALITY, RETRIEVAL, LENGTH = "qe_delta", "r1_delta", "length_delta"
 FAMILIES = ("r", "rho", "partial_r")

@@ -13,6 +13,10 @@ import numpy as np
 
 from fluent.reporting.clusters import AVERAGES, Design, Floats
 
+PRIOR_CLUSTERS = 4
+"""Where few clusters differ at all, some relations and resamples show no spread and would count as certain. Their variance
+is taken as if this many more clusters of average spread had been seen; hundreds of clusters do not feel it."""
+
 
 @dataclass(frozen=True)
 class Stratum:
@@ -41,13 +45,6 @@ class Stratum:
         """m / (m − 1); a single cluster says nothing of its spread and adds none."""
         return self.clusters / max(self.clusters - 1, 1)
 
-    def mean(self, average: str) -> Floats:
-        """(q,) the relation's own mean, as the average weighs its rows."""
-        if average == "micro":
-            whole: Floats = self.sums.sum(axis=(0, 1))
-            return whole[:-1] / whole[-1]
-        return self.share @ self.observed / self.share.sum()
-
 
 def split(design: Design, columns: Floats) -> list[Stratum]:
     """The relations of the (n, q) columns, in the design's order."""
@@ -66,6 +63,18 @@ def variances(strata: Sequence[Stratum], average: str) -> Floats:
     size = np.max([np.abs(stratum.observed).max(axis=0) for stratum in strata], axis=0)
     found[np.sqrt(found) <= 1e-12 * size] = 0.0
     return found
+
+
+def steadied(strata: Sequence[Stratum], average: str, prior: int = PRIOR_CLUSTERS) -> Floats:
+    """(relations, q) ``variances`` with each relation's spread taken as if ``prior`` more clusters of average spread were there.
+
+    Average spread: the clusters' variance pooled over the relations, each by its m − 1. One relation keeps its own.
+    """
+    clusters = np.array([stratum.clusters for stratum in strata], dtype=float)[:, None]
+    scale = shares(strata, average)[:, None] ** 2 / clusters
+    spread, freedom = variances(strata, average) / scale, clusters - 1
+    pooled = (freedom * spread).sum(axis=0) / max(freedom.sum(), 1.0)
+    return scale * (freedom * spread + prior * pooled) / (freedom + prior)
 
 
 def third_moment(strata: Sequence[Stratum], average: str) -> Floats:
