@@ -161,7 +161,7 @@ def kept_scenario(scenario: Scenario, simulations: int, seed: int, method: str, 
             write_text(parts / name, frame.to_csv(sep="\t", index=False))
     else:
         frame = pd.read_csv(parts / name, sep="\t")
-    return frame.assign(scenario=scenario)
+    return frame.assign(scenario=[scenario] * len(frame))
 
 
 def count_mcnemar(design: Design, ranks: np.ndarray) -> int:
@@ -178,7 +178,9 @@ def summary(results: pd.DataFrame) -> list[str]:
     for what, part, columns in (*groups, ("no difference of", results[~with_effect], ["difference"])):
         for name, metrics in (("R@k", ["R@1", "R@3"]), ("MRR", ["MRR"]), ("mean rank", ["mean rank"])):
             chosen = part[part["metric"].isin(metrics)]
-            for n, cells in chosen.groupby(chosen["scenario"].map(lambda scenario: scenario.n)):
+            size_of = chosen["scenario"].map(lambda scenario: scenario.n)
+            for n in sorted(set(size_of)):
+                cells = chosen[size_of == n]
                 values = cells[columns].to_numpy().ravel()
                 within = int(((values >= 0.94) & (values <= 0.96)).sum())
                 lines.append(f"| {what} {name} | {n} | {len(values)} | {values.min():.4f} | {values.max():.4f} | {within} |")
