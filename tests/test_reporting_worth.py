@@ -19,6 +19,7 @@ from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from fluent.console import UserError
+from fluent.reporting.closed_form import closed_form, kind_of
 from fluent.reporting.clusters import find_design, metric_columns
 from fluent.reporting.comparing import POOLED, Pair, Settings, align, compare_pairs
 from fluent.reporting.intervals import bootstrap, draw_weights
@@ -248,6 +249,21 @@ class TestComparePairs:
         assert np.isnan(family.loc[family["language"] == POOLED, "p_mcnemar_holm"]).all()
         single = family[family["language"] != POOLED]
         assert single["p_mcnemar_holm"].tolist() == pytest.approx(multipletests(single["p_mcnemar"], method="holm")[1].tolist())
+
+    def test_both_intervals_stand_side_by_side(self):
+        table = self.table()
+        values, differences = compare_pairs(table, self.PAIRS, self.SETTINGS)
+        rows = table[table["language"] == "ru"]
+        design, ranks = find_design(rows), metric_columns(rows["gt"].to_numpy(dtype=float), (1,))[1]
+        gaps = ranks - metric_columns(rows["template"].to_numpy(dtype=float), (1,))[1]
+        drawn = bootstrap(design, gaps, resamples=self.SETTINGS.resamples, seed=self.SETTINGS.seed)["micro"]
+        for frame, columns, difference in ((values.query("way == 'gt'"), ranks, False), (differences.query("second == 'gt'"), gaps, True)):
+            kinds = [kind_of(name, difference=difference) for name in ("R@1", "MRR", "mean rank")]
+            read = closed_form(design, columns, kinds)["micro"]
+            found = frame.query("language == 'ru' and average == 'micro' and metric in ('R@1', 'MRR', 'mean rank')")
+            assert found["low"].tolist() == pytest.approx(read.low.tolist())
+            assert found["high"].tolist() == pytest.approx(read.high.tolist())
+        assert found["bootstrap_low"].tolist() == pytest.approx(drawn.low.tolist())
 
     def test_intervals_of_values_stay_in_the_metrics_range(self):
         table = one_relation(12).assign(template=[1.0] * 11 + [2.0], gt=1.0)
