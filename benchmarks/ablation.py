@@ -32,8 +32,8 @@ from fluent.scoring.contract import RequestScore, Scorer
 
 ROOT = Path(__file__).resolve().parent.parent
 TITLES = {
-    "published": "First 50 rows of P19 and P36, published data (cs es hr id ru uk zh), `template` against `gt`",
-    "starter": "The whole starter (nine languages × twelve relations), `template` against `phrasebook`",
+    "published": "Published data: P19 and P36 in cs es hr id ru uk zh, `template` against `gt`",
+    "starter": "The starter: nine languages × twelve relations, `template` against `phrasebook`",
 }
 SOURCE_COLUMNS = ["language", "relation", "row", "sub_uri", "obj_uri"]
 
@@ -96,14 +96,17 @@ def make_table(ranks: pd.DataFrame) -> str:
         recalls = [f"{value:.3f}" for value in result.estimate[at : at + 2]]
         ends = f"{result.estimate[at + 5]:.2f} → {result.estimate[at + 6]:.2f}"
         lines.append(f"| {' | '.join([step, *recalls, _signed(result, at + 2), *changes, ends])} |")
-    facts = len(wide["hit"])
+    rows = ranks.groupby(["language", "relation"])["row"].nunique()
     lines.append(
-        f"\n{facts} facts, {ranks.groupby(['language', 'relation']).ngroups} files; macro averages, 95 % bootstrap intervals over facts."
+        f"\n{len(wide['hit'])} facts: up to {rows.max()} rows that every step can rank in each of {len(rows)} files; macro averages, "
+        "95 % bootstrap intervals over facts. *This step* is the change from the line above; mean rank: template → the other."
     )
     return "\n".join(line.rstrip() for line in lines)
 
 
 def _signed(result: Interval, column: int) -> str:
+    if np.isnan(result.low[column]):
+        return "0 (in no fact)"  # nothing varies, so there is nothing to resample
     return f"{result.estimate[column]:+.3f} [{result.low[column]:+.3f}, {result.high[column]:+.3f}]"
 
 

@@ -46,7 +46,7 @@ def test_scored_packs_are_not_scored_again_and_the_table_has_every_step(tmp_path
     assert first.packs_scored and not again.packs_scored
     lines = make_table(ranks).splitlines()
     assert [line.split(" | ")[0].strip("| ") for line in lines[2:10]] == list(STEPS)
-    assert lines[-1].startswith("42 facts, 2 files;")
+    assert lines[-1].startswith("42 facts: up to 23 rows that every step can rank in each of 2 files;")
     hits = ranks[(ranks["step"] == "tail") & (ranks["verbalisation"] == "gt")]
     macro = (hits["rank"] <= 1).groupby(hits["language"]).mean().mean()
     assert f"| {macro:.3f} |" in lines[6]
