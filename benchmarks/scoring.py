@@ -26,6 +26,7 @@ from benchmarks.scoring_parts.report import write_report
 from benchmarks.scoring_parts.worker import Worker
 from fluent.console import ArgumentParser, UserError, note, run_main
 from fluent.ranking.paper import gather_forms, select_rows
+from fluent.records.atomic import write_text
 from fluent.records.benchmark import read_benchmark
 from fluent.records.source import Source, open_source
 from fluent.scoring.embedded import embedded_model_folder
@@ -33,6 +34,7 @@ from fluent.scoring.embedded import embedded_model_folder
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = Path(__file__).resolve().parent / "scoring_parts"
 PEERS = ROOT / ".venv-peers"
+RAW = Path(__file__).resolve().parent / "scoring.work"
 PACKAGES = ("torch==2.13.0", "transformers==5.24.0", "lm-eval==0.4.13", "minicons==0.3.39", "lm-pub-quiz==0.3.3")
 FOREIGN_LIMIT = 0.05
 FILES = (("es", "P36", 4), ("ru", "P19", 2))
@@ -208,6 +210,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             gathered["sets"] = shorten(gathered["sets"])
         inputs.write_text(json.dumps(gathered), encoding="utf-8")
         results = measure(inputs, QUICK if asked.quick else FULL)
+        if not asked.quick:
+            write_text(RAW / f"run{asked.run}.json", json.dumps(results))  # a table that fails does not cost the measurement
         status = write_report(results, asked.run, folder if asked.quick else Path(__file__).resolve().parent)
         return 0 if asked.quick else status
 
