@@ -214,6 +214,9 @@ def test_the_card_knows_the_licence_of_the_starter_and_of_nothing_else(exported:
     assert header(exported / "hf")["license"] == "cc-by-4.0"
     export_huggingface(facts_of(fact("Q1", "Q11", "Praha"), fact("Q2", "Q12", "Brno")), tmp_path / "other")
     assert header(tmp_path / "other")["license"] == "unknown"
+    export_huggingface(facts_of(fact("Q1", "Q11", "Praha"), fact("Q2", "Q12", "Brno")), tmp_path / "other", licence="cc-by-4.0")
+    assert header(tmp_path / "other")["license"] == "cc-by-4.0"
+    assert "starter" not in (tmp_path / "other" / "README.md").read_text(encoding="utf-8")
     assert [config["config_name"] for config in header(exported / "hf")["configs"]] == ["all", "ru", "zh"]
 
 

@@ -59,24 +59,27 @@ files that this export was made from, with their sha256, stand in `{record}`; ro
 
 ## Limits
 
-{few} of {rows} facts have fewer than 10 distractors; a hit among so few says little. Facts are famous, about Europe and North America
-more than about the rest of the world, and about men more than about women.
+{few} of {rows} facts have fewer than 10 distractors; a hit among so few says little. {limits}
 """
 
-_LICENCES = {
-    OWN_LICENCE: (
-        "The starter benchmark of Fluent-mLAMA. Facts and labels: CC0 1.0, as in Wikidata. Sentences, templates and forms: CC BY 4.0. "
-        "Written for that project and read by a fresh reader a language; no group of native speakers has rated them."
-    ),
-    UNKNOWN_LICENCE: (
-        "Unknown: these are not the starter's files. The published Fluent-mLAMA data carries no licence; "
-        "ask its authors before you pass it on."
-    ),
-}
+_STARTER = (
+    "The starter benchmark of Fluent-mLAMA. Facts and labels: CC0 1.0, as in Wikidata. Sentences, templates and forms: CC BY 4.0. "
+    "Written for that project and read by a fresh reader a language; no group of native speakers has rated them."
+)
+_STARTER_LIMITS = (
+    "Facts are famous, about Europe and North America more than about the rest of the world, and about men more than about women."
+)
+_UNKNOWN = (
+    "Unknown: these are not the starter's files. The published Fluent-mLAMA data carries no licence; ask its authors before you pass it on."
+)
 
 
-def dataset_card(facts: Facts, counts: Mapping[str, int], features: list[dict[str, Any]], licence: str) -> str:
-    """README.md of the folder. counts: language -> rows of its Parquet file. features: in the Hub's YAML notation."""
+def dataset_card(facts: Facts, counts: Mapping[str, int], features: list[dict[str, Any]], licence: str | None, starter: bool) -> str:
+    """README.md of the folder. counts: language -> rows of its Parquet file. features: in the Hub's YAML notation.
+
+    licence: as the user says it; None = ours if all files are the starter's, else unknown.
+    """
+    own, name = (_STARTER, OWN_LICENCE) if starter else (_UNKNOWN, UNKNOWN_LICENCE)
     record = facts.record()
     total = sum(counts.values())
     asked = {lang: sum(fact.lang == lang for fact in facts.facts) for lang in counts}
@@ -85,7 +88,7 @@ def dataset_card(facts: Facts, counts: Mapping[str, int], features: list[dict[st
     configs += [{"config_name": lang, "data_files": [{"split": SPLIT, "path": f"{lang}/{SPLIT}.parquet"}]} for lang in counts]
     header = {
         "pretty_name": "Fluent-mLAMA",
-        "license": licence,
+        "license": licence or name,
         "language": list(counts),
         "multilinguality": ["multilingual" if len(counts) > 1 else "monolingual"],
         "task_categories": ["multiple-choice", "question-answering"],
@@ -98,7 +101,8 @@ def dataset_card(facts: Facts, counts: Mapping[str, int], features: list[dict[st
         split=SPLIT,
         example=next(iter(counts)),
         counts=tabulate(table, headers=["config", "language", "rows", "of these asked"], tablefmt="github"),
-        licence=_LICENCES.get(licence, f"{licence}, as whoever exported it has said."),
+        licence=own if licence is None else f"{licence}, as whoever exported it has said.",
+        limits=_STARTER_LIMITS if starter else "",
         record=RECORD,
         left_out=LEFT_OUT,
         few=record["rows_with_few_distractors"],

@@ -34,7 +34,7 @@ from pathlib import Path
 import datasets
 
 
-def documents(file, **_):
+def documents(file: str, **_: object) -> datasets.DatasetDict:
     text = Path(__file__).with_name("data").joinpath(file).read_text(encoding="utf-8")
     rows = [json.loads(line) for line in text.split("\\n") if line]
     return datasets.DatasetDict({"test": datasets.Dataset.from_list(rows)})

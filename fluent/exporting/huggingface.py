@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fluent.exporting.card import OWN_LICENCE, SPLIT, UNKNOWN_LICENCE, dataset_card
+from fluent.exporting.card import SPLIT, dataset_card
 from fluent.exporting.facts import Fact, Facts
 from fluent.exporting.folder import export_folder
 from fluent.ranking.task import cells_by_row
@@ -64,7 +64,8 @@ def export_huggingface(facts: Facts, path: Path, *, licence: str | None = None) 
         for lang, its_rows in rows.items():
             (folder / lang).mkdir()
             pq.write_table(pa.Table.from_pylist(its_rows, schema=schema()), folder / lang / f"{SPLIT}.parquet")
-        card = dataset_card(facts, {lang: len(its_rows) for lang, its_rows in rows.items()}, features(), licence or licence_of(facts.files))
+        counts = {lang: len(its_rows) for lang, its_rows in rows.items()}
+        card = dataset_card(facts, counts, features(), licence, starter=is_starter(facts.files))
         (folder / "README.md").write_text(card, encoding="utf-8", newline="")
 
 
@@ -73,11 +74,11 @@ def schema() -> pa.Schema:
     return pa.schema([(name, _arrow(kind)) for name, kind in FEATURES.items()])
 
 
-def licence_of(benchmarks: Iterable[Benchmark]) -> str:
-    """Ours if every file is one of the starter's, byte for byte; of any other nothing is known here."""
+def is_starter(benchmarks: Iterable[Benchmark]) -> bool:
+    """Whether every file is one of the starter's, byte for byte."""
     source = open_source(STARTER) if STARTER.is_dir() else None
     ours = {file_sha256(STARTER / name) for name in source.names()} if source else set()
-    return OWN_LICENCE if all(benchmark.sha256 in ours for benchmark in benchmarks) else UNKNOWN_LICENCE
+    return all(benchmark.sha256 in ours for benchmark in benchmarks)
 
 
 def features() -> list[dict[str, Any]]:
