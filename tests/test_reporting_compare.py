@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from small_dumps import write_small_dumps
+from statsmodels.stats.multitest import multipletests
 
 import stats
 from fluent.console import UserError
 from fluent.records.dump import Dump, write_dump
+from fluent.records.table import format_table, read_table
 from fluent.reporting import figures_compare
+from fluent.reporting.folders import labels
+from fluent.reporting.loading import DumpFolder
 
 
 def dump(lang: str, relation: str, verbalisations: tuple[str, ...], ranks: np.ndarray, shift: int = 0) -> Dump:
@@ -122,6 +128,94 @@ class TestFiles:
         assert set(compare(folder, "--langs", "ru")["relations"]) == {2}
         assert "left out, because no fact has a distractor there: ru P264" in capsys.readouterr().err
         assert set(compare(folder, "--langs", "ru", "--relations", "P264")["relations"]) == {1}
+
+
+class TestSeveralFolders:
+    @pytest.fixture(autouse=True)
+    def no_plots(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr("fluent.reporting.compare.draw_differences", lambda *_: [])
+
+    @pytest.fixture
+    def models(self, folder: Path) -> Path:
+        """Three models: stats (the fixture's), better by one rank, and one that has cs alone and knows its facts."""
+        for lang in ("ru", "cs"):
+            for relation in ("P19", "P20"):
+                ranks = DumpFolder(folder).table(lang, relation).rank[["template", "gt"]].to_numpy(dtype=int)
+                write_dump(dump(lang, relation, ("template", "gt"), np.maximum(1, ranks - 1)), folder.parent / "better")
+                if lang == "cs":
+                    write_dump(dump(lang, relation, ("template", "gt"), np.ones_like(ranks)), folder.parent / "perfect")
+        return folder.parent
+
+    def test_each_is_compared_with_the_first_as_if_alone_but_for_holm(self, models: Path, capsys: pytest.CaptureFixture[str]):
+        both = compare(models / "stats", "--against", f"{models / 'better'},{models / 'perfect'}")
+        capsys.readouterr()
+        alone = [compare(models / "stats", "--against", str(models / name)) for name in ("better", "perfect")]
+        holm = ["p_permutation_holm", "p_mcnemar_holm"]
+        for one, comparison in zip(alone, ("stats:gt → better:gt", "stats:gt → perfect:gt"), strict=True):
+            # perfect has Czech alone: pooled rows are Czech's there, and do not stand where only it is compared
+            there = [part[part["comparison"] == comparison].query("language == 'cs'") for part in (both, one)]
+            pd.testing.assert_frame_equal(*(part.drop(columns=holm).reset_index(drop=True) for part in there))
+        family = both.query("average == 'micro' and metric == 'R@1' and comparison.str.endswith(':gt')")
+        in_language = family[family["language"] != "all"]
+        assert in_language[["language", "second"]].values.tolist() == [["cs", "better:gt"], ["ru", "better:gt"], ["cs", "perfect:gt"]]
+        assert in_language["p_mcnemar_holm"].tolist() == pytest.approx(multipletests(in_language["p_mcnemar"], method="holm")[1].tolist())
+        pooled = family[family["language"] == "all"]
+        assert pooled["p_mcnemar_holm"].tolist() == pytest.approx(multipletests(pooled["p_mcnemar"], method="holm")[1].tolist())
+
+    def test_what_is_printed_lays_them_side_by_side(self, models: Path, capsys: pytest.CaptureFixture[str]):
+        first = ["--stats", f"{models / 'stats'},{models / 'better'}", "--stats", str(models / "perfect")]
+        places = ["--tables", str(models / "tables"), "--graphs", str(models / "tables"), "--resamples", "200"]
+        assert stats.main(["compare", *first, *places]) == 0
+        printed = capsys.readouterr().out
+        head, _, *rows = printed.splitlines()
+        assert head.split() == ["metric", "language", "verbalisation", "stats", "better", "perfect"]
+        assert re.fullmatch(r"R@1 +cs +gt +0\.\d{3} \[[\d., ]+\] +0\.\d{3} \[[\d., ]+\] +1\.000", rows[1])
+        assert "Holm over languages × folders (pooled: over folders)" in printed
+        assert "160 rows in both; only in stats: 0, only in better: 0" in printed
+        assert "80 rows in both; only in stats: 80, only in perfect: 0" in printed
+
+    def test_own_form_ranks_are_compared_where_the_dumps_have_them(self, tmp_path: Path):
+        for seed, name in enumerate(("one", "two")):
+            write_small_dumps(tmp_path / name, protocol="corrected", seed=seed)
+            for path in (tmp_path / name).glob("*.tsv"):
+                path.write_text(own_rank_two(path.read_text(encoding="utf-8")), encoding="utf-8")
+        places = ["--tables", str(tmp_path / "tables"), "--graphs", str(tmp_path / "graphs"), "--resamples", "200", "--own-form"]
+        assert stats.main(["compare", "--stats", str(tmp_path / "one"), *places]) == 0
+        assert stats.main(["compare", "--stats", str(tmp_path / "one"), "--against", str(tmp_path / "two"), *places]) == 0
+        for name in ("compare_own_form", "compare_own_form_against"):
+            values = pd.read_csv(tmp_path / "tables" / f"{name}_values.tsv", sep="\t")
+            assert values.query("metric == 'mean rank'")["value"].to_numpy() == pytest.approx(2.0)
+        assert "ranks by the verbalisation's own form" in (tmp_path / "tables/compare_own_form.tex").read_text(encoding="utf-8")
+
+    @pytest.mark.parametrize(
+        ("paths", "names"),
+        [
+            (["a/x", "a/y"], ["x", "y"]), (["a/x", "b/x", "a/y"], ["a/x", "b/x", "y"]), (["x", "b/x.zip"], ["models/x", "b/x"]),
+        ],
+    )  # fmt: skip
+    def test_folders_have_short_names_that_tell_them_apart(self, paths: list[str], names: list[str]):
+        assert labels([Path("/models") / path for path in paths]) == names
+
+    def test_a_folder_named_twice_and_commands_that_take_one(self, folder: Path, capsys: pytest.CaptureFixture[str]):
+        with pytest.raises(UserError, match="is named twice"):
+            compare(folder, "--against", str(folder))
+        with pytest.raises(SystemExit) as exit_:
+            stats.main(["general", "--stats", f"{folder},{folder.parent / 'other'}"])
+        assert exit_.value.code == 2
+        assert "this command takes one folder of dumps; compare and report take several" in capsys.readouterr().err
+
+    def test_paper_dumps_have_no_own_form(self, folder: Path):
+        with pytest.raises(UserError, match="follows the paper protocol, which has no own-form ranks; leave --own-form out"):
+            compare(folder, "--own-form")
+
+
+def own_rank_two(text: str) -> str:
+    """The dump with every own-form rank 2."""
+    table = read_table(text.encode("utf-8"), "dump")
+    for column in table:
+        if column.endswith("_own_rank"):
+            table[column] = "2.0"
+    return format_table(table)
 
 
 class TestBadInput:

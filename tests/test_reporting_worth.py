@@ -272,9 +272,11 @@ class TestComparePairs:
         assert template.loc[template["metric"] != "mean rank", "high"].max() <= 1
         assert template.loc[template["metric"] == "mean rank", "low"].min() >= 1
 
-    def test_alignment_of_two_folders_counts_what_only_one_has(self):
-        first, second = one_relation(5).assign(a=1.0), one_relation(7).iloc[2:].assign(b=2.0)
-        merged, only_first, only_second = align(first, second, ("A", "B"))
-        assert (len(merged), only_first, only_second) == (3, 2, 2)
+    def test_alignment_of_folders_counts_what_each_shares_with_the_first(self):
+        first, second, third = one_relation(5).assign(a=1.0), one_relation(7).iloc[2:].assign(b=2.0), one_relation(1).assign(c=3.0)
+        merged, shared = align({"A": first, "B": second})
+        assert (len(merged), shared, merged["b"].isna().sum()) == (3, {"B": 3}, 0)
+        merged, shared = align({"A": first, "B": second, "C": third})
+        assert (len(merged), shared, merged[["b", "c"]].isna().sum().tolist()) == (4, {"B": 3, "C": 1}, [1, 3])
         with pytest.raises(UserError, match="A and B share no fact"):
-            align(first, second.assign(language="cs"), ("A", "B"))
+            align({"A": first, "B": second.assign(language="cs")})

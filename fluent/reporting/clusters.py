@@ -110,15 +110,19 @@ def find_design(table: pd.DataFrame) -> Design:
     return Design(cluster, relation[first_row_of_cluster], cell, share, relation[first_row_of_cell], pooled)
 
 
-def fact_ranks(tables: Iterable[RankTable], prefix: str = "") -> pd.DataFrame:
+def fact_ranks(tables: Iterable[RankTable], prefix: str = "", *, own_form: bool = False) -> pd.DataFrame:
     """One row a fact: ``language``, ``relation``, ``sub_uri``, ``obj_uri`` and a column of best ranks per verbalisation.
 
-    prefix goes before the verbalisation's name where two folders stand side by side.
+    prefix goes before the verbalisation's name where several folders stand side by side. own_form: ranks by the form that
+    the verbalisation itself uses, NaN where it has none (protocol corrected; ``UserError`` in other dumps).
     """
     parts = []
     for table in tables:
+        ranks = table.own_rank if own_form else table.rank
+        if ranks is None:
+            raise UserError(f"{table.name} follows the {table.protocol} protocol, which has no own-form ranks; leave --own-form out")
         keys = {"language": table.lang, "relation": table.relation, "sub_uri": table.facts["sub_uri"], "obj_uri": table.facts["obj_uri"]}
-        parts.append(pd.DataFrame(keys | {prefix + v: table.rank[v] for v in table.verbalisations}, index=table.facts.index))
+        parts.append(pd.DataFrame(keys | {prefix + v: ranks[v] for v in table.verbalisations}, index=table.facts.index))
     if not parts:
         raise UserError("no dump is left to compare: choose other languages or relations")
     return pd.concat(parts, ignore_index=True)

@@ -1,7 +1,7 @@
 """``stats.py compare``: what the differences between verbalisations, models or protocols are worth.
 
     python stats.py compare --stats stats/starter/paper
-    python stats.py compare --stats stats/smollm2 --against stats/other_model --tables tables/models
+    python stats.py compare --stats stats/models/smollm2 --against stats/models/mine,stats/models/pythia --tables tables/models
 
 Writes ``compare_values`` and ``compare_differences`` as TSV (full precision) and Markdown, ``compare.tex`` (one
 average, the main figures) and a forest plot (PDF, PNG), and prints the main figures. docs/comparing.md says how to read them.
@@ -21,12 +21,13 @@ from fluent.records.atomic import write_text
 from fluent.reporting.closed_form import DESCRIPTION
 from fluent.reporting.clusters import AVERAGES, fact_ranks
 from fluent.reporting.comparing import Pair, Settings, align, compare_pairs
-from fluent.reporting.comparison_tables import latex_body, main_figures, tsv, write_markdown
+from fluent.reporting.comparison_tables import latex_body, main_figures, side_by_side, tsv, write_markdown
 from fluent.reporting.distractors import distractor_counts
 from fluent.reporting.figures_compare import draw_differences
+from fluent.reporting.folders import open_folders
 from fluent.reporting.latex import write_table
 from fluent.reporting.loading import DumpFolder, RankTable, open_dumps
-from fluent.reporting.options import add_short_rule
+from fluent.reporting.options import add_further_folders, add_short_rule
 from fluent.reporting.remarks import SHORT_RULE_TEXTS
 from fluent.reporting.selection import kept_rows, narrow, short_rule
 
@@ -35,7 +36,7 @@ LEAST_RESAMPLES = 200
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of compare."""
-    parser.add_argument("--against", type=Path, metavar="FOLDER|ZIP", help="dumps of another model or protocol, compared fact by fact")
+    add_further_folders(parser, "dumps of other models or protocols, each compared with --stats fact by fact")
     parser.add_argument(
         "--baseline", default="template", metavar="NAME", help="what each verbalisation is compared with (default: template)"
     )
@@ -46,20 +47,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--level", type=_level, default=0.95, help="of the intervals (default: 0.95)")
     parser.add_argument("--resamples", type=_resamples, default=10_000, help="bootstrap samples and sign flips (default: 10000)")
     parser.add_argument("--seed", type=int, default=0, help="of resamples and flips (default: 0)")
+    parser.add_argument(
+        "--own-form",
+        action="store_true",
+        help="rank only the form that the sentence itself uses, not an entity's best (protocol corrected)",
+    )
     add_short_rule(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare, write the files and print the main figures."""
     settings = Settings(arguments.k, arguments.level, arguments.resamples, arguments.seed)
-    table, pairs, remarks = two_folders(arguments) if arguments.against else one_folder(arguments)
+    table, pairs, remarks = several_folders(arguments) if arguments.against else one_folder(arguments)
+    adjusted = "Holm over languages × folders (pooled: over folders)" if len(arguments.against) > 1 else "Holm over the languages"
     remarks.append(
         f"{settings.level:.0%} intervals: {DESCRIPTION}; beside them in the TSV the symmetric studentised bootstrap's, "
-        f"{settings.resamples} resamples, seed {settings.seed}; p: paired permutation test with as many flips, Holm over the languages"
+        f"{settings.resamples} resamples, seed {settings.seed}; p: paired permutation test with as many flips, {adjusted}"
     )
     values, differences = compare_pairs(table, pairs, settings)
     folder: Path = arguments.tables
-    name = "compare_against" if arguments.against else "compare"
+    name = f"compare{'_own_form' if arguments.own_form else ''}{'_against' if arguments.against else ''}"
     for part, frame in (("values", values), ("differences", differences)):
         write_text(folder / f"{name}_{part}.tsv", tsv(frame))
         write_markdown(folder / f"{name}_{part}.md", frame, remarks)
@@ -67,6 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
     written = write_table(folder, name, latex_body(differences, arguments.average), [title, *remarks])
     draw_differences(differences, arguments.average, arguments.graphs, name, "; ".join([title, *remarks]))
     note(f"wrote {folder / name}_values and _differences (.tsv, .md) beside {written.name}")
+    if arguments.against:
+        print(tabulate(side_by_side(values, arguments.average), headers="keys", showindex=False, disable_numparse=True), end="\n\n")
     print(tabulate(main_figures(differences, arguments.average), headers="keys", showindex=False, disable_numparse=True))
     print("\n".join(remarks))
     return 0
@@ -84,31 +93,29 @@ def one_folder(arguments: argparse.Namespace) -> tuple[pd.DataFrame, list[Pair],
         raise UserError(
             f"{folder.path} has only the verbalisation {arguments.baseline}: nothing to compare it with; or give --against FOLDER"
         )
-    return fact_ranks(tables), pairs, _remarks(folder, tables, arguments, "")
+    return fact_ranks(tables, own_form=arguments.own_form), pairs, _remarks(folder, tables, arguments, "")
 
 
-def two_folders(arguments: argparse.Namespace) -> tuple[pd.DataFrame, list[Pair], list[str]]:
-    """Each verbalisation of ``--stats`` against the same one of ``--against``, on the facts that both have."""
-    folders = (open_dumps(arguments.stats), open_dumps(arguments.against))
-    tables = [chosen_tables(folder, arguments) for folder in folders]
-    shared = [v for v in dict.fromkeys(v for t in tables[0] for v in t.verbalisations) if any(v in t.verbalisations for t in tables[1])]
-    if not shared:
-        raise UserError(f"{folders[0].path} and {folders[1].path} share no verbalisation; nothing can be paired")
-    labels = _labels(folders)
-    frames = [fact_ranks(part, prefix=f"{label}:") for part, label in zip(tables, labels, strict=True)]
-    table, *only = align(frames[0], frames[1], (str(folders[0].path), str(folders[1].path)))
-    remarks = [
-        remark
-        for folder, part, label in zip(folders, tables, labels, strict=True)
-        for remark in _remarks(folder, part, arguments, f"{label}: ")
-    ]
-    remarks.append(f"{len(table)} rows in both; only in {labels[0]}: {only[0]}, only in {labels[1]}: {only[1]}")
-    protocols = [part[0].protocol for part in tables]
-    if protocols[0] != protocols[1]:
-        remarks.append(
-            f"protocols differ ({labels[0]} {protocols[0]}, {labels[1]} {protocols[1]}): the ranks are among different candidates"
-        )
-    return table, [Pair(f"{labels[0]}:{v}", f"{labels[1]}:{v}") for v in shared], remarks
+def several_folders(arguments: argparse.Namespace) -> tuple[pd.DataFrame, list[Pair], list[str]]:
+    """Each verbalisation of ``--stats`` against the same one of each folder of ``--against``, on the facts that both have."""
+    folders = open_folders(arguments)
+    tables = {label: chosen_tables(folder, arguments) for label, folder in folders.items()}
+    remarks = [remark for label, folder in folders.items() for remark in _remarks(folder, tables[label], arguments, f"{label}: ")]
+    names = {label: list(dict.fromkeys(v for table in part for v in table.verbalisations)) for label, part in tables.items()}
+    first, *others = folders
+    for other in others:
+        if not set(names[first]) & set(names[other]):
+            raise UserError(f"{folders[first].path} and {folders[other].path} share no verbalisation; nothing can be paired")
+    ranks = {label: fact_ranks(part, prefix=f"{label}:", own_form=arguments.own_form) for label, part in tables.items()}
+    table, shared = align(ranks)
+    for other in others:
+        only = [len(ranks[label]) - shared[other] for label in (first, other)]
+        remarks.append(f"{shared[other]} rows in both; only in {first}: {only[0]}, only in {other}: {only[1]}")
+        protocols = [tables[label][0].protocol for label in (first, other)]
+        if protocols[0] != protocols[1]:
+            remarks.append(f"protocols differ ({first} {protocols[0]}, {other} {protocols[1]}): the ranks are among different candidates")
+    pairs = [Pair(f"{first}:{v}", f"{other}:{v}", family=v) for v in names[first] for other in others if v in names[other]]
+    return table, pairs, remarks
 
 
 def chosen_tables(folder: DumpFolder, arguments: argparse.Namespace) -> list[RankTable]:
@@ -134,16 +141,12 @@ def chosen_tables(folder: DumpFolder, arguments: argparse.Namespace) -> list[Ran
     return [table for table in kept if len(table)]
 
 
-def _labels(folders: tuple[DumpFolder, DumpFolder]) -> tuple[str, str]:
-    first, second = (folder.path.resolve().name.removesuffix(".zip") for folder in folders)
-    return (first, second) if first != second else ("stats", "against")
-
-
 def _remarks(folder: DumpFolder, tables: Sequence[RankTable], arguments: argparse.Namespace, label: str) -> list[str]:
     if not tables:
         raise UserError(f"{folder.path}: every row falls to the rule for short prompts; choose --exclude-short no")
     rule = SHORT_RULE_TEXTS[short_rule(arguments.style, arguments.exclude_short)]
-    return [f"{label}{rule}; protocol: {tables[0].protocol}", f"{label}signature: {folder.signature(tables)}"]
+    ranked = ", ranks by the verbalisation's own form" if arguments.own_form else ""
+    return [f"{label}{rule}; protocol: {tables[0].protocol}{ranked}", f"{label}signature: {folder.signature(tables)}"]
 
 
 def _cutoffs(value: str) -> tuple[int, ...]:

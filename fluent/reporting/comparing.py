@@ -5,7 +5,7 @@ A way is a verbalisation of one folder, or the same verbalisation of two folders
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,10 +43,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two columns of ranks to compare; differences are second minus first."""
+    """Two columns of ranks to compare; differences are second minus first. family: pairs whose p-values are adjusted together."""
 
     first: str
     second: str
+    family: str = ""
 
     @property
     def name(self) -> str:
@@ -58,7 +59,7 @@ def compare_pairs(table: pd.DataFrame, pairs: Sequence[Pair], settings: Settings
 
     table: rows as ``clusters.fact_ranks`` makes them; NaN where a way has no rank for that row, and such rows are
     left out of the pairs with that way. Columns as in VALUE_COLUMNS and DIFFERENCE_COLUMNS. Holm's family is the
-    languages of one comparison, average and metric; the pooled row is outside it.
+    languages of one comparison (of all pairs of one ``family``), average and metric; the pooled rows are outside it.
     """
     values: dict[tuple[str, str], pd.DataFrame] = {}
     differences = []
@@ -74,7 +75,9 @@ def compare_pairs(table: pd.DataFrame, pairs: Sequence[Pair], settings: Settings
         raise UserError(f"no fact has ranks for {' or '.join(pair.name for pair in pairs)}; choose with --verbalisations or --langs")
     joined = _in_order(differences, DIFFERENCE_COLUMNS)
     by_pair = joined["comparison"].map({pair.name: place for place, pair in enumerate(pairs)})
-    return _in_order(values.values(), VALUE_COLUMNS), with_holm(joined.iloc[np.argsort(by_pair, kind="stable")].reset_index(drop=True))
+    return _in_order(values.values(), VALUE_COLUMNS), with_holm(
+        joined.iloc[np.argsort(by_pair, kind="stable")].reset_index(drop=True), {pair.name: pair.family or pair.name for pair in pairs}
+    )
 
 
 def _same_rows(table: pd.DataFrame, pairs: Sequence[Pair]) -> Iterator[tuple[list[Pair], pd.DataFrame]]:
@@ -124,25 +127,36 @@ def parts(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
         yield POOLED, table
 
 
-def align(first: pd.DataFrame, second: pd.DataFrame, names: tuple[str, str]) -> tuple[pd.DataFrame, int, int]:
-    """Rows of two folders side by side by fact, and how many rows only the first and only the second has.
+def align(tables: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, dict[str, int]]:
+    """The rows that the first table shares with any other, side by side by fact (NaN where one lacks it), and how many each shares.
 
-    Raises UserError where no fact is in both or a fact stands twice in one.
+    Raises UserError where the first shares no fact with another, or a fact stands twice in one.
     """
-    for table in (first, second):
+    for table in tables.values():
         require_single_facts(table)
-    merged = first.merge(second, on=list(KEYS), how="inner", validate="one_to_one")
-    if merged.empty:
-        raise UserError(f"{names[0]} and {names[1]} share no fact (same language, relation, sub_uri and obj_uri); nothing can be paired")
-    return merged, len(first) - len(merged), len(second) - len(merged)
+    (name, merged), *others = tables.items()
+    shared = {}
+    for other, table in others:
+        shared[other] = len(merged[list(KEYS)].merge(table[list(KEYS)]))
+        if not shared[other]:
+            raise UserError(f"{name} and {other} share no fact (same language, relation, sub_uri and obj_uri); nothing can be paired")
+        merged = merged.merge(table, on=list(KEYS), how="left", validate="one_to_one")
+    ranks = [column for column in merged if column not in tables[name]]
+    return merged[merged[ranks].notna().any(axis=1)].reset_index(drop=True), shared
 
 
-def with_holm(differences: pd.DataFrame) -> pd.DataFrame:
-    """The differences with ``…_holm`` columns: adjusted over the languages of each comparison, average and metric."""
+def with_holm(differences: pd.DataFrame, family_of: Mapping[str, str]) -> pd.DataFrame:
+    """The differences with ``…_holm`` columns: adjusted over the languages of each family of comparisons, average and metric.
+
+    family_of: comparison -> family. Where a family has several comparisons, its pooled rows are adjusted among themselves.
+    """
     adjusted = differences.copy()
     for column in ("p_permutation", "p_mcnemar"):
         adjusted[f"{column}_holm"] = np.nan
-    for _, family in adjusted[adjusted["language"] != POOLED].groupby(["comparison", "average", "metric"], sort=False):
+    keys = [adjusted["comparison"].map(family_of), adjusted["language"] == POOLED, adjusted["average"], adjusted["metric"]]
+    for _, family in adjusted.groupby(keys, sort=False):
+        if len(family) == 1 and family["language"].iloc[0] == POOLED:
+            continue
         for column in ("p_permutation", "p_mcnemar"):
             adjusted.loc[family.index, f"{column}_holm"] = holm(family[column].to_numpy(dtype=float))
     return adjusted

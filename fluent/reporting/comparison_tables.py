@@ -104,6 +104,22 @@ def main_figures(differences: pd.DataFrame, average: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def side_by_side(values: pd.DataFrame, average: str) -> pd.DataFrame:
+    """The main metrics of several folders, a row per metric, language and verbalisation, a column a folder: value [interval].
+
+    values: as ``comparing.compare_pairs`` gives them, with ways named ``folder:verbalisation``.
+    """
+    rows: dict[tuple[str, str, str], dict[str, str]] = {}
+    for row in _records(values[(values["average"] == average) & values["metric"].isin(main_metrics(values))]):
+        places = digits(row["metric"])
+        interval = "" if math.isnan(row["low"]) else f" [{row['low']:.{places}f}, {row['high']:.{places}f}]"
+        folder, _, verbalisation = row["way"].rpartition(":")
+        rows.setdefault((row["metric"], row["language"], verbalisation), {})[folder] = f"{row['value']:.{places}f}{interval}"
+    ordered = sorted(rows, key=lambda key: key[0] == "mean rank")
+    heads = [{"metric": metric, "language": language, "verbalisation": v} for metric, language, v in ordered]
+    return pd.DataFrame([head | rows[key] for head, key in zip(heads, ordered, strict=True)]).fillna("")
+
+
 def latex_body(differences: pd.DataFrame, average: str) -> str:
     """A booktabs table: a block a comparison, a row a language; a difference that the test can tell from 0 is bold."""
     columns = [Column("", "l"), Column("rows")]
@@ -134,7 +150,7 @@ def _latex_cells(row: dict[str, Any]) -> list[object]:
 
 
 def main_metrics(differences: pd.DataFrame) -> tuple[str, str]:
-    """The first R@k and the mean rank."""
+    """The first R@k and the mean rank, of values or differences."""
     return differences["metric"].iloc[0], "mean rank"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from fluent.console import split_list
 
@@ -13,7 +14,13 @@ STYLES = ("paper", "clean")
 def add_shared_arguments(parser: argparse.ArgumentParser, *, wide: bool = True) -> None:
     """Add the options that mean the same in every command of ``stats.py`` and ``grammeval.py`` (which needs no ``wide`` dumps)."""
     shared = parser.add_argument_group("shared options")
-    shared.add_argument("--stats", type=Path, default=Path("stats"), metavar="FOLDER|ZIP", help="rank dumps (default: stats)")
+    shared.add_argument(
+        "--stats",
+        action=Folders,
+        default=Path("stats"),
+        metavar="FOLDER|ZIP",
+        help="rank dumps (default: stats); compare, report: or several",
+    )
     if wide:
         shared.add_argument("--wide", type=Path, metavar="FOLDER|ZIP", help="wide dumps (default: stats_wide/X for stats/X, if any)")
     shared.add_argument("--tables", type=Path, default=Path("tables"), metavar="DIR", help="where tables go (default: tables)")
@@ -24,6 +31,32 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *, wide: bool = True) 
         "--verbalisations", type=_codes, metavar="NAMES", help="verbalisations, comma-separated (default: all that the dumps have)"
     )
     shared.add_argument("--style", choices=STYLES, default="clean", help="paper: the published layout to the byte; clean: ours (default)")
+
+
+class Folders(argparse.Action):
+    """``--stats A``; where the command takes several folders, ``--stats A,B`` and ``--stats A --stats B`` as well.
+
+    The first folder is ``stats``, the others are ``against``, which only such commands have (``add_further_folders``).
+    """
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        """Keep the folder or folders of one option."""
+        paths = [Path(values)] if Path(values).exists() else [Path(part) for part in split_list(values)]
+        if not paths:
+            parser.error(f"argument {option_string}: an empty name")
+        if self.dest == "stats" and namespace.stats is self.default:
+            namespace.stats = paths.pop(0)
+        if paths and not hasattr(namespace, "against"):
+            parser.error(f"argument {option_string}: this command takes one folder of dumps; compare and report take several")
+        if paths:
+            namespace.against = (*namespace.against, *paths)
+
+
+def add_further_folders(parser: argparse.ArgumentParser, help_text: str) -> None:
+    """Add ``--against``, and let ``--stats`` take several folders."""
+    parser.add_argument("--against", action=Folders, default=(), metavar="FOLDER|ZIP,…", help=help_text)
 
 
 def _codes(value: str) -> tuple[str, ...]:
