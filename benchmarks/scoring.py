@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PARTS = Path(__file__).resolve().parent / "scoring_parts"
 PEERS = ROOT / ".venv-peers"
 RAW = Path(__file__).resolve().parent / "scoring.work"
-PACKAGES = ("torch==2.13.0", "transformers==5.24.0", "lm-eval==0.4.13", "minicons==0.3.39", "lm-pub-quiz==0.3.3")
+REQUIREMENTS = ROOT / "requirements-peers.txt"
 FOREIGN_LIMIT = 0.05
 FILES = (("es", "P36", 4), ("ru", "P19", 2))
 SMALL, LARGE = ("es4", "ru2"), ("es20", "ru20")
@@ -112,9 +112,9 @@ def peers_python() -> str:
     """The python of the peers' environment, made and filled on first use."""
     python = PEERS / "bin" / "python"
     if not python.is_file():
-        note(f"installing {', '.join(PACKAGES)} into {PEERS.name} (about 1.5 GB) ...")
+        note(f"installing {REQUIREMENTS.name} into {PEERS.name} (about 1.5 GB) ...")
         subprocess.run([sys.executable, "-m", "venv", str(PEERS)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", "-r", str(REQUIREMENTS)], check=True)
     return str(python)
 
 
