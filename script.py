@@ -192,9 +192,10 @@ def open_processors(asked: Arguments, benchmarks: Sequence[Benchmark]) -> list[P
 def load(asked: Arguments) -> Scorer:
     """The scorer, on whatever device; from here on torch is there."""
     from fluent.scoring.causal import load_scorer
+    from fluent.scoring.executors import load_in
 
     note(f"loading {asked.settings.model} …")
-    scorer = load_scorer(asked.settings.model, **asked.settings.loading())
+    scorer: Scorer = load_in(asked.cluster, load_scorer, asked.settings.model, **asked.settings.loading())
     description = scorer.describe()
     note(f"{description.model}: {description.dtype} on {description.device}, scoring path {description.path} ({description.path_reason})")
     return scorer

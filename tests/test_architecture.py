@@ -14,6 +14,8 @@ FLOOR = {"fluent.console", "fluent.commands", "fluent.languages", "fluent"}
 ROOMS = ("records", "translating", "locating", "scoring", "linking", "ranking", "reporting", "fluency", "exporting")
 FLUENT = {f"fluent.{room}" for room in ROOMS}
 CONTRACT = "fluent.scoring.contract"
+EXECUTORS = "fluent.scoring.executors"
+LIGHT = {CONTRACT, EXECUTORS}
 
 ALLOWED: dict[str, set[str]] = {
     "reader": {"fluent.records"},
@@ -30,7 +32,7 @@ ALLOWED: dict[str, set[str]] = {
     "fluent.locating": set(),
     "fluent.scoring": {"fluent.linking"},
     "fluent.linking": set(),
-    "fluent.ranking": {"fluent.records", "fluent.linking", CONTRACT},
+    "fluent.ranking": {"fluent.records", "fluent.linking", CONTRACT, EXECUTORS},
     "fluent.reporting": {"fluent.records", "fluent.ranking", "fluent.linking"},
     "fluent.exporting": {"fluent.records", "fluent.ranking"},
     "fluent.fluency": {"fluent.reporting", "fluent.translating", "fluent.scoring", "fluent.ranking", "fluent.linking", "fluent.records"},
@@ -84,7 +86,7 @@ def violations(root: Path) -> list[str]:
                 continue
             if target == room or target in FLOOR or target in ALLOWED[room]:
                 continue
-            if CONTRACT in ALLOWED[room] and name.startswith(CONTRACT):
+            if any(name.startswith(light) for light in LIGHT & ALLOWED[room]):
                 continue
             if target not in ALLOWED:  # a name imported from the package itself, such as fluent.__version__
                 continue

@@ -12,6 +12,7 @@ from fluent.languages import is_known, language
 from fluent.ranking.models import MODEL_OPTIONS, add_model_options, choose_models, read_models
 from fluent.ranking.settings import DEFAULT_MODEL, Settings
 from fluent.ranking.values import name_list, named, path_named, positive
+from fluent.scoring.executors import Cluster, add_executor_arguments, cluster_of
 
 if TYPE_CHECKING:
     from fluent.records.benchmark import Benchmark
@@ -25,7 +26,9 @@ Found = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Arguments:
-    """What was asked for. subject: "" unless one fact is to be explained. models: settings of each model where several take turns."""
+    """What was asked for. subject: "" unless one fact is to be explained. models: settings of each model where several take turns.
+    cluster: None = score in this process.
+    """
 
     settings: Settings
     data: Path
@@ -36,6 +39,7 @@ class Arguments:
     subject: str = ""
     object: str = ""
     models: tuple[Settings, ...] = ()
+    cluster: Cluster | None = None
 
     def each(self) -> list[Arguments]:
         """What is asked of each of several models."""
@@ -141,6 +145,7 @@ def parse_arguments(words: Sequence[str]) -> Arguments:
         parsed.subject if explaining else "",
         parsed.object if explaining else "",
         models,
+        None if explaining else cluster_of(parsed),
     )
 
 
@@ -212,6 +217,7 @@ def _parser(explaining: bool) -> ArgumentParser:
         )
     add_model_options(model)
     if not explaining:
+        add_executor_arguments(parser)
         out = parser.add_argument_group("where to")
         out.add_argument(
             "--out",

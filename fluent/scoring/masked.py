@@ -61,9 +61,7 @@ class MaskedScorer:
 
     def pieces(self, texts: Sequence[str]) -> list[Ids]:
         """Token ids of each text, without special tokens."""
-        if not texts:
-            return []
-        return [tuple(ids) for ids in self.loaded.tokenizer(list(texts), add_special_tokens=False)["input_ids"]]
+        return pieces_of(self.loaded.tokenizer, texts)
 
     def typed(self, queries: Sequence[TypedQuery], *, on_batch: Callable[[int, int], None] | None = None) -> list[TypedResult]:
         """Score every candidate of every query. Left and right text are tokenised apart, mask ids stand between."""
@@ -226,6 +224,11 @@ class MaskedScorer:
             note(f"masked model: every position goes through the head ({type(error).__name__} when only wanted rows did)")
             return False
         return gap <= (_GAP if self.loaded.dtype == "float32" else 1.0)
+
+
+def pieces_of(tokenizer: Any, texts: Sequence[str]) -> list[Ids]:
+    """Token ids of each text, without special tokens."""
+    return [tuple(ids) for ids in tokenizer(list(texts), add_special_tokens=False)["input_ids"]] if texts else []
 
 
 def _by_length(candidates: Iterable[Ids]) -> dict[int, tuple[list[Ids], Tensor]]:

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fluent.console import UserError, note, progress_bar
-from fluent.scoring.contract import Candidate, Request, RequestScore, Scorer
+from fluent.scoring.contract import Candidate, Request, RequestScore, Scorer, score_packs
+from fluent.scoring.executors import add_executor_arguments, cluster_of, in_order, load_in
 from probes.cpopqa.answers import Store
 from probes.cpopqa.concepts import read_concepts
 from probes.cpopqa.items import Item, read_items, read_targets
@@ -31,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sum", action="store_true", help="the sum of the tokens' log-probabilities instead of their mean")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="auto")
+    add_executor_arguments(parser)
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +46,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score what is not yet scored."""
+    cluster = cluster_of(arguments)
     items = chosen(read_items(arguments.data), arguments.per_round)
     method = METHOD + (", with examples" if arguments.examples else ", unlisted" if arguments.unlisted else "")
     method += ", sum" if arguments.sum else ""
@@ -54,7 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
     if left:
         from fluent.scoring.causal import load_scorer
 
-        scorer = load_scorer(arguments.model, device=arguments.device, dtype=arguments.dtype, revision=arguments.revision)
+        options = {name: getattr(arguments, name) for name in ("device", "dtype", "revision")}
+        scorer: Scorer = load_in(cluster, load_scorer, arguments.model, **options)
         started = time.perf_counter()
         rank(scorer, left, store, prompts(arguments.data, left, arguments.examples, arguments.unlisted), arguments.sum)
         made = scorer.describe("joint")
@@ -72,8 +76,7 @@ def rank(scorer: Scorer, items: Sequence[Item], store: Store, prompts: Sequence[
         number, reason = next(iter(plan.unscorable.items()))
         note(f"{len(plan.unscorable)} questions cannot be scored and stay unanswered, e.g. {items[number].id}: {reason}")
     with progress_bar(total=len(items), unit="questions", label=store.label) as bar:
-        for pack in range(len(plan.packs)):
-            scores = scorer.score_pack(plan, pack)
+        for scores in in_order(score_packs(scorer, plan, range(len(plan.packs)))):
             store.add({"id": items[number].id, "scores": values(items[number], score, total)} for number, score in sorted(scores.items()))
             bar.update(len(scores))
 

@@ -9,12 +9,13 @@ text left of it (``causal``), or of object and tail (``causal-sentence``): other
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fluent.console import UserError, note
-from fluent.scoring.contract import Candidate, CandidateScore, Request, Scorer
+from fluent.scoring.contract import Candidate, CandidateScore, Request, RequestScore, Scorer, score_packs
+from fluent.scoring.executors import typed_chunks
 from fluent.scoring.masked_contract import TypedQuery
 from probes.mlama.ordering import Ordered, order
 from probes.mlama.questions import Question
@@ -56,9 +57,9 @@ class MaskedAsker:
     def ask(self, questions: Sequence[Question], advance: Callable[[int], None]) -> list[Row]:
         """A row of answers for each question."""
         rows: list[Row] = []
-        for start in range(0, len(questions), CHUNK):
-            chunk = questions[start : start + CHUNK]
-            results = self.scorer.typed([self._query(question) for question in chunk])
+        chunks = [questions[start : start + CHUNK] for start in range(0, len(questions), CHUNK)]
+        queries = ([self._query(question) for question in chunk] for chunk in chunks)
+        for chunk, results in zip(chunks, typed_chunks(self.scorer, queries), strict=True):
             for question, result in zip(chunk, results, strict=True):
                 gold = question.triple.obj_label
                 means = {label: score.mean for label, score in zip(self.competing, result.candidates, strict=True)}
@@ -114,13 +115,17 @@ class CausalAsker:
         store = PackStore(self.packs, fingerprint(plan, self.scorer.describe("joint"), "float32"))
         finished = store.finished()
         rows: dict[int, Row] = {}
-        for number, pack in enumerate(plan.packs):
-            scores = finished.get(number)
-            if scores is None:
-                scores = self.scorer.score_pack(plan, number)
-                store.save(number, scores)
-            rows |= {place: self._row(questions[place], scores[place].candidates) for place in pack}
-            advance(len(pack))
+
+        def answer(scores: Mapping[int, RequestScore]) -> None:
+            for place, score in scores.items():
+                rows[place] = self._row(questions[place], score.candidates)
+            advance(len(scores))
+
+        for scores in finished.values():
+            answer(scores)
+        for number, scores in score_packs(self.scorer, plan, (n for n in range(len(plan.packs)) if n not in finished)):
+            store.save(number, scores)
+            answer(scores)
         return [rows[place] for place in range(len(questions))]
 
     def forget_packs(self) -> None:

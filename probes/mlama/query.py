@@ -16,6 +16,7 @@ import pandas as pd
 from fluent.console import UserError, note, progress_bar, split_list
 from fluent.records.facts import read_templates
 from fluent.records.source import open_source
+from fluent.scoring.executors import Cluster, add_executor_arguments, cluster_of, load_in
 from probes.mlama.asking import CausalAsker, MaskedAsker, Row, with_gold
 from probes.mlama.candidates import CandidateLists
 from probes.mlama.questions import QuestionSet, make_questions
@@ -45,6 +46,7 @@ class Options:
     dtype: str = "auto"
     revision: str | None = None
     token_budget: int | None = None
+    cluster: Cluster | None = None
 
     @property
     def place(self) -> Place:
@@ -86,6 +88,7 @@ def add_asking_arguments(parser: argparse.ArgumentParser) -> None:
     add("--dtype", default="auto")
     add("--revision", help="commit or branch of a hub model")
     add("--token-budget", type=int, help="tokens a forward may have; bounds the memory")
+    add_executor_arguments(parser)
 
 
 def options_of(arguments: argparse.Namespace) -> Options:
@@ -106,6 +109,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         name=arguments.name or usual,
         top=arguments.top, max_masks=arguments.max_masks, compat=arguments.compat, limit=arguments.limit,
         device=arguments.device, dtype=arguments.dtype, revision=arguments.revision, token_budget=arguments.token_budget,
+        cluster=cluster_of(arguments),
     )  # fmt: skip
 
 
@@ -145,10 +149,10 @@ def load(options: Options) -> Any:
     if options.method in {"tyq", "untyq"}:
         from fluent.scoring.masked import TOKEN_BUDGET, load_masked_scorer
 
-        return load_masked_scorer(options.model, token_budget=options.token_budget or TOKEN_BUDGET, **arguments)
+        return load_in(options.cluster, load_masked_scorer, options.model, token_budget=options.token_budget or TOKEN_BUDGET, **arguments)
     from fluent.scoring.causal import load_scorer
 
-    return load_scorer(options.model, token_budget=options.token_budget, **arguments)
+    return load_in(options.cluster, load_scorer, options.model, token_budget=options.token_budget, **arguments)
 
 
 def model_stamp(model: str) -> list[list[Any]]:

@@ -19,6 +19,7 @@ from tabulate import tabulate
 from fluent.console import UserError, note, progress, split_list
 from fluent.linking import Linking, Unigrams, count_unigrams, read_unigrams
 from fluent.reporting.three_formats import write_tables
+from fluent.scoring.executors import add_executor_arguments, cluster_of, load_in
 from probes.zhoblimp.data import PairRow, read_pairs
 from probes.zhoblimp.measures import DEFAULTS, Result, linking_functions, make_result
 from probes.zhoblimp.models import Target, find_targets, load
@@ -45,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="auto")
     parser.add_argument("--no-plots", action="store_true", help="tables only")
+    add_executor_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -88,14 +90,15 @@ def evaluate(
         "pairs": len(rows), "pairs_sha256": digest(rows),
     }  # fmt: skip
     frame = kept(settings, place)
+    cluster = cluster_of(arguments)
     scorer = None
     if frame is None:
-        scorer = load(target, device=arguments.device, dtype=arguments.dtype)
+        scorer = load_in(cluster, load, target, device=arguments.device, dtype=arguments.dtype)
         frame = score_pairs(scorer, rows, place, target.label)
         made = scorer.describe("joint")
         keep(frame, settings, {name: getattr(made, name) for name in ("revision", "dtype", "device", "path", "bos", "versions")}, place)
     if corpus is not None:
-        scorer = scorer or load(target, device=arguments.device, dtype=arguments.dtype)
+        scorer = scorer or load_in(cluster, load, target, device=arguments.device, dtype=arguments.dtype)
         table = corpus_unigrams(scorer.loaded.tokenizer, corpus, str(arguments.unigram.name))
     if table is not None:
         share = table.coverage(token for side in ("good_ids", "bad_ids") for ids in frame[side] for token in ids)

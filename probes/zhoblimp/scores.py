@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from fluent.console import UserError, progress_bar
 from fluent.ranking.packs import PackStore, fingerprint
 from fluent.records.atomic import write_bytes, write_text
-from fluent.scoring.contract import Candidate, Request, RequestScore, Scorer
+from fluent.scoring.contract import Candidate, Request, RequestScore, Scorer, score_packs
 from probes.zhoblimp.data import PairRow
 
 _SCHEMA = pa.schema(
@@ -94,11 +94,10 @@ def score_pairs(scorer: Scorer, rows: Sequence[PairRow], place: Place, label: st
     packs = store.finished()
     done = sum(len(plan.packs[number]) for number in packs)
     with progress_bar(total=len(rows), unit="pairs", label=label, initial=done) as bar:
-        for number in range(len(plan.packs)):
-            if number not in packs:
-                packs[number] = scorer.score_pack(plan, number)
-                store.save(number, packs[number])
-                bar.update(len(plan.packs[number]))
+        for number, fresh in score_packs(scorer, plan, [number for number in range(len(plan.packs)) if number not in packs]):
+            packs[number] = fresh
+            store.save(number, fresh)
+            bar.update(len(fresh))
     return frame_of(rows, {number: score for pack in packs.values() for number, score in pack.items()})
 
 
