@@ -126,16 +126,19 @@ def connect(cluster: Cluster) -> None:
         return
     quiet = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     if cluster.address is None:
-        _start(max(cluster.workers or 1, os.cpu_count() or 1), quiet)
+        try:
+            _start(max(cluster.workers or 1, os.cpu_count() or 1), quiet)
+        except Exception as error:  # Ray has no class of errors of its own for this
+            raise UserError(f"Ray does not start on this machine ({_first_line(error)}); RAY_TMPDIR chooses its folder") from error
         return
     try:
         ray.init(address=cluster.address, **quiet)
     except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
-        raise UserError(f"no Ray cluster at --address {cluster.address} ({reason}); start one as docs/scaling.md says") from error
+        told = f"no Ray cluster at --address {cluster.address} ({_first_line(error)}); start one as docs/scaling.md says"
+        raise UserError(told) from error
 
 
-@retry(retry=retry_if_not_exception_type(UserError), stop=stop_after_attempt(ATTEMPTS), reraise=True)
+@retry(retry=retry_if_not_exception_type(OSError), stop=stop_after_attempt(ATTEMPTS), reraise=True)
 def _start(cpus: int, quiet: Mapping[str, Any]) -> None:
     """A cluster of this machine; Ray gives up when its parts are not up within 30 s, as on a very busy machine."""
     try:
@@ -143,6 +146,10 @@ def _start(cpus: int, quiet: Mapping[str, Any]) -> None:
     except BaseException:
         ray.shutdown()
         raise
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
 
 
 def count_workers(cluster: Cluster, resources: Mapping[str, float], machines: int) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from tabulate import tabulate
 from fluent.console import UserError, note, progress, split_list
 from fluent.linking import Linking, Unigrams, count_unigrams, read_unigrams
 from fluent.reporting.three_formats import write_tables
-from fluent.scoring.executors import add_executor_arguments, cluster_of, load_in
+from fluent.scoring.executors import Cluster, add_executor_arguments, cluster_of, load_in
 from probes.zhoblimp.data import PairRow, read_pairs
 from probes.zhoblimp.measures import DEFAULTS, Result, linking_functions, make_result
 from probes.zhoblimp.models import Target, find_targets, load
@@ -51,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score, link, count, write, and print the overall table."""
+    cluster = cluster_of(arguments)
     functions = linking_functions(arguments.linking)
     rows = chosen_rows(read_pairs(arguments.data), arguments.per_paradigm)
     human = read_human(arguments.human) if arguments.human else {}
@@ -60,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     results = []
     for target in targets:
         place = place_of(arguments.out, target)
-        result = evaluate(target, rows, place, arguments, table, corpus)
+        result = evaluate(target, rows, place, arguments, table, corpus, cluster)
         write_pairs_with_scores(place.pairs, rows, result, functions)
         results.append(result)
     tables = make_tables(results, functions, human)
@@ -82,7 +83,13 @@ def chosen_rows(paradigms: Mapping[str, Sequence[PairRow]], per_paradigm: int | 
 
 
 def evaluate(
-    target: Target, rows: Sequence[PairRow], place: Place, arguments: argparse.Namespace, table: Unigrams | None, corpus: str | None
+    target: Target,
+    rows: Sequence[PairRow],
+    place: Place,
+    arguments: argparse.Namespace,
+    table: Unigrams | None,
+    corpus: str | None,
+    cluster: Cluster | None,
 ) -> Result:
     """One model: its kept scores if they were made in the same way, else a scoring pass; then the evidence for linking."""
     settings = {
@@ -90,7 +97,6 @@ def evaluate(
         "pairs": len(rows), "pairs_sha256": digest(rows),
     }  # fmt: skip
     frame = kept(settings, place)
-    cluster = cluster_of(arguments)
     scorer = None
     if frame is None:
         scorer = load_in(cluster, load, target, device=arguments.device, dtype=arguments.dtype)
