@@ -62,8 +62,9 @@ def load_in(cluster: Cluster | None, load: Callable[..., AnyScorer], *arguments:
     """
     if cluster is None:
         return load(*arguments, **options)
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if cluster.address is None:  # Ray reads these when it is imported: nobody without the token may use this run's own cluster
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reads its settings when it is imported
+    if cluster.address is None:  # nobody without the token may use this run's own cluster
+        os.environ.setdefault("RAY_worker_niceness", "0")  # 15 otherwise: behind whatever else the machine does
         os.environ.setdefault("RAY_AUTH_MODE", "token")
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     from fluent.scoring.cluster import ClusterScorer
