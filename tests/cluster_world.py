@@ -1,9 +1,9 @@
-"""Every command that scores, once in its own process and once in two Ray workers, one of which dies in the middle of a pack.
+"""A command that scores, once in its own process and once in two Ray workers, of which one dies in the middle of a pack.
 
-    python -m tests.cluster_world FOLDER
+    python -m tests.cluster_world FOLDER script|zhoblimp|mlama|cpopqa
 
 Run by tests/test_cluster.py in a network namespace of its own. Leaves ``FOLDER/local`` and ``FOLDER/ray``, which hold the
-same bytes, and in ``FOLDER/world`` who scored which pack and how workers died.
+same bytes, and in the folder CLUSTER_WORLD who scored which pack and which workers died (of ``script``).
 """
 
 from __future__ import annotations
@@ -62,57 +62,69 @@ def save(folder: Path, model: Any, tokenizer: Any) -> str:
     return str(folder)
 
 
-def run_all(folder: Path) -> None:
+def causal_model(folder: Path) -> str:
     tokenizer = byte_level_tokenizer()
-    causal = save(folder / "tiny-llama", tiny_model("llama", len(tokenizer)), tokenizer)
-    masked = tiny_masked().loaded
-    bert = save(folder / "tiny-bert", masked.model, masked.tokenizer)
-    write_benchmark(city_benchmark(40), folder / "benchmark")
-    write_toy(folder / "toy")
-    pairs = [
-        {"UID": "u", "phenomenon": "p", "pairID": n, "sentence_good": f"It is {n}.", "sentence_bad": f"It are {n}."} for n in range(90)
-    ]
-    write_lines(folder / "pairs.jsonl", pairs)
-    concepts = [
-        "item,group,US",
-        *(f"{group}{name},{group},{place}" for group in "xyz" for place, name in enumerate(("one", "two", "three", "four"))),
-    ]
-    (folder / "things.csv").write_text("\n".join(concepts) + "\n", encoding="utf-8")
-    words = ["--n", "2,3", "--rounds", "1", "--questions", "3", "--shots", "1", "--wording"]
-    cpopqa(["build", "--concepts", str(folder / "things.csv"), *words, "{concepts}: {options}?", "--out", str(folder / "questions")])
+    return save(folder / "tiny-llama", tiny_model("llama", len(tokenizer)), tokenizer)
+
+
+def rank_facts(folder: Path, out: Path, executor: list[str]) -> None:
+    if not executor:
+        write_benchmark(city_benchmark(40), folder / "benchmark")
+        causal_model(folder)
+    words = ["-l", "cs", "--data", str(folder / "benchmark"), "--token-budget", "128"]
+    script.main([*words, "--model", str(folder / "tiny-llama"), "--out", str(out / "stats"), *executor])
+    if executor:
+        for more in (["--model", "no/such/model"], ["--model", str(folder / "tiny-llama"), "--workers", "500"]):
+            try:
+                script.main([*words, "--out", str(folder / "refused"), *executor, *more])
+            except UserError as error:
+                with (Path(os.environ["CLUSTER_WORLD"]) / "refused").open("a", encoding="utf-8") as told:
+                    told.write(f"{error}\n")
+
+
+def evaluate_pairs(folder: Path, out: Path, executor: list[str]) -> None:
+    if not executor:
+        same = {"UID": "u", "phenomenon": "p"}
+        pairs = [same | {"pairID": n, "sentence_good": f"{n} is odd.", "sentence_bad": f"{n} are odd."} for n in range(400)]
+        write_lines(folder / "pairs.jsonl", pairs)
+        causal_model(folder)
+    words = ["evaluate", "--data", str(folder / "pairs.jsonl"), "--no-plots"]
+    zhoblimp([*words, "--model", str(folder / "tiny-llama"), "--out", str(out), *executor])
+
+
+def query_masked(folder: Path, out: Path, executor: list[str]) -> None:
+    if not executor:
+        write_toy(folder / "toy")
+        loaded = tiny_masked().loaded
+        save(folder / "tiny-bert", loaded.model, loaded.tokenizer)
+    words = ["query", "--method", "tyq", "--data", str(folder / "toy"), "--langs", "en"]
+    mlama([*words, "--model", str(folder / "tiny-bert"), "--out", str(out), *executor])
+
+
+def rank_options(folder: Path, out: Path, executor: list[str]) -> None:
+    if not executor:
+        rows = [f"{group}{name},{group},{place}" for group in "xyz" for place, name in enumerate(("one", "two", "three", "four"))]
+        (folder / "things.csv").write_text("\n".join(["item,group,US", *rows]) + "\n", encoding="utf-8")
+        words = ["--n", "2,3", "--rounds", "1", "--questions", "2", "--shots", "1", "--wording"]
+        cpopqa(["build", "--concepts", str(folder / "things.csv"), *words, "{concepts}: {options}?", "--out", str(folder / "questions")])
+        causal_model(folder)
+    shutil.copytree(folder / "questions", out)
+    cpopqa(["rank", "--data", str(out), "--model", str(folder / "tiny-llama"), "--label", "tiny", *executor])
+
+
+COMMANDS = {"script": rank_facts, "zhoblimp": evaluate_pairs, "mlama": query_masked, "cpopqa": rank_options}
+
+
+def main(folder: Path, command: str) -> None:
     world = Path(os.environ["CLUSTER_WORLD"])
     fluent.scoring.causal.load_scorer = load_mortal
-    for name, executor in (("local", []), ("ray", RAY)):
-        out = folder / name
-        if executor:
-            (world / "log").rename(world / "log-local")
-            (world / "die").touch()
-            (world / "fail").touch()
-        words = ["-l", "cs", "--data", str(folder / "benchmark"), "--model", causal, "--token-budget", "128"]
-        script.main([*words, "--out", str(out / "stats"), *executor])
-        zhoblimp(["evaluate", "--model", causal, "--data", str(folder / "pairs.jsonl"), "--out", str(out / "zh"), "--no-plots", *executor])
-        words = ["query", "--method", "tyq", "--model", bert, "--data", str(folder / "toy")]
-        mlama([*words, "--out", str(out / "mlama"), "--langs", "en", *executor])
-        shutil.copytree(folder / "questions", out / "questions")
-        cpopqa(["rank", "--data", str(out / "questions"), "--model", causal, "--label", "tiny", *executor])
-    for words in (["--model", str(folder / "nowhere")], ["--model", causal, "--workers", "500"]):
-        try:
-            script.main(
-                [
-                    "-l",
-                    "cs",
-                    "--data",
-                    str(folder / "benchmark"),
-                    *words,
-                    "--out",
-                    str(folder / "refused"),
-                    *RAY[: 2 + 2 * (len(words) < 4)],
-                ]
-            )
-        except UserError as error:
-            with (world / "refused").open("a", encoding="utf-8") as told:
-                told.write(f"{error}\n")
+    COMMANDS[command](folder, folder / "local", [])
+    if command == "script":
+        (world / "log").rename(world / "log-local")
+        (world / "die").touch()
+        (world / "fail").touch()
+    COMMANDS[command](folder, folder / "ray", RAY)
 
 
 if __name__ == "__main__":
-    run_all(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])

@@ -46,28 +46,40 @@ def timeless(value: Any) -> Any:
     return value
 
 
-@pytest.mark.slow
-def test_two_ray_workers_leave_the_same_bytes_though_one_dies_and_one_fails(tmp_path: Path, root: Path) -> None:
+def run_in_both_ways(command: str, folder: Path, root: Path) -> str:
+    """Local and with two Ray workers, where nobody else can reach them; what was said on standard error."""
     pytest.importorskip("ray")
     if shutil.which("unshare") is None or subprocess.run([*LOOPBACK_ALONE, "true"], capture_output=True, check=False).returncode:
         pytest.skip("needs a network namespace of its own (unshare, ip): Ray's ports must be open to nobody")
-    world = tmp_path / "world"
-    world.mkdir()
-    command = [*LOOPBACK_ALONE, sys.executable, "-m", "tests.cluster_world", str(tmp_path)]
+    (folder / "world").mkdir()
+    words = [*LOOPBACK_ALONE, sys.executable, "-m", "tests.cluster_world", str(folder), command]
     with tempfile.TemporaryDirectory(prefix="ray-") as short:  # Ray's sockets lie there, and their names must be short
-        environment = os.environ | {"CLUSTER_WORLD": str(world), "OMP_NUM_THREADS": "1", "RAY_TMPDIR": short}
-        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=600, check=False)
+        environment = os.environ | {"CLUSTER_WORLD": str(folder / "world"), "OMP_NUM_THREADS": "1", "RAY_TMPDIR": short}
+        done = subprocess.run(words, cwd=root, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert files(tmp_path / "ray") == files(tmp_path / "local")
+    return done.stderr
+
+
+@pytest.mark.slow
+def test_two_ray_workers_leave_the_same_bytes_though_one_dies_and_one_fails(tmp_path: Path, root: Path) -> None:
+    said, world = run_in_both_ways("script", tmp_path, root), tmp_path / "world"
+    assert files(tmp_path / "ray") == files(tmp_path / "local") != {}
     packs = {name: Counter(line.split()[1] for line in (world / name).read_text().splitlines()) for name in ("log", "log-local")}
-    assert packs["log"] == packs["log-local"]  # the pack in which the worker died was not scored; everything once
+    assert packs["log"] == packs["log-local"]  # the packs in which workers died were not scored; everything once
     workers = {line.split()[0] for line in (world / "log").read_text().splitlines()}
     dead = {path.name.split("-")[1] for path in world.iterdir() if re.fullmatch(r"(die|fail)-\d+", path.name)}
     assert len(dead) == 2 and len(workers) >= 2
-    assert done.stderr.count("a Ray worker failed and is replaced, its work is done again: ") == 2
-    assert "RuntimeError: the GPU has fallen off the bus" in done.stderr
+    assert said.count("a Ray worker failed and is replaced, its work is done again: ") == 2
+    assert "RuntimeError: the GPU has fallen off the bus" in said
     refused = (world / "refused").read_text(encoding="utf-8").splitlines()
-    assert len(refused) == 2 and "nowhere" in refused[0] and "room for" in refused[1]
+    assert len(refused) == 2 and "no/such/model" in refused[0] and "room for" in refused[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["zhoblimp", "mlama", "cpopqa"])
+def test_the_probes_leave_the_same_bytes(command: str, tmp_path: Path, root: Path) -> None:
+    run_in_both_ways(command, tmp_path, root)
+    assert files(tmp_path / "ray") == files(tmp_path / "local") != {}
 
 
 @pytest.mark.parametrize("command", ["script", "mlama", "zhoblimp", "cpopqa"])
