@@ -16,11 +16,8 @@ def execute(root: Path, work: Path, monkeypatch: pytest.MonkeyPatch, data: str) 
     """Run a copy of the notebook in a copy of the little it needs; returns all text that it printed."""
     monkeypatch.setenv("FLUENT_DATA", data)
     monkeypatch.setenv("PYTHONPATH", str(root))
-    for name in ("tables/paper", "graphs/paper", "tests/data"):
-        shutil.copytree(root / name, work / name)
-    if (root / "stats" / "starter").is_dir():
-        (work / "stats").mkdir()
-        shutil.copytree(root / "stats" / "starter", work / "stats" / "starter", ignore=shutil.ignore_patterns("*.parquet"))
+    for name in ("tables/paper", "graphs/paper", "tests/data", "stats/starter/paper", "stats_wide/starter/paper"):
+        shutil.copytree(root / name, work / name, ignore=shutil.ignore_patterns("*.parquet"))
     notebook = nbformat.read(root / "statistics.ipynb", as_version=4)
     NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(work)}}).execute()
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
@@ -33,6 +30,9 @@ def test_notebook_on_shipped_figures(root: Path, tmp_path: Path, monkeypatch: py
     text = execute(root, tmp_path, monkeypatch, str(tmp_path / "nowhere"))
     assert r"\textbf{0.586}" in text
     assert "No published dumps here" in text
+    ours = text.partition("Dumps of cs, da, es, hr, id, ru, uk, vi, zh")[2]
+    assert "template & phrasebook" in ours and "Audit of rank dumps" in ours and "template → phrasebook" in ours
+    assert "Not from these dumps" not in ours
 
 
 @pytest.mark.data
@@ -43,7 +43,7 @@ def test_notebook_on_published_dumps(root: Path, published: Path, tmp_path: Path
     assert "0.608*" in text  # r of Table 5, from the gains that were read off Figure 2
     assert "Facts about women (P19 P20, pooled)" in text
     assert "**Equal prompts, unequal ranks** in 22 of 73 dumps" in text
-    assert "Not from these dumps" not in text.partition("No dumps in stats/starter")[0].partition("Dumps of")[0]
+    assert "Not from these dumps" not in text.partition("Dumps of")[0]
 
 
 def test_notebook_is_shipped_executed(root: Path) -> None:
