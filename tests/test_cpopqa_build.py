@@ -17,7 +17,7 @@ from probes.cpopqa.card import diversity
 from probes.cpopqa.cleaning import alias_table, clean
 from probes.cpopqa.concepts import Concept, read_concepts, read_free
 from probes.cpopqa.countries import CONTINENTS, countries, paper_sample
-from probes.cpopqa.items import Settings, draw_items, read_items, untied_sets
+from probes.cpopqa.items import Settings, draw_items, read_items, untied_ways
 from probes.cpopqa.ngrams import Years, key, read_ngrams
 from probes.cpopqa.people import agreement, read_people
 from probes.cpopqa.popularity import PROXY, from_ngrams, proxy_frequency, read_native
@@ -171,8 +171,66 @@ def test_aliases_are_summed_and_names_without_value_are_told(tmp_path: Path) -> 
 def test_native_popularity_may_tell_countries_apart(tmp_path: Path) -> None:
     path = tmp_path / "popularity.csv"
     path.write_text("holiday,country,target,frequency,source\nDay,,UK,2,mine\nDay,FJ,UK,3,mine\n", encoding="utf-8")
-    table = read_native(path)["UK"]
+    table = read_native(path, ["Day"])["UK"]
     assert (table.of("Day", "FJ"), table.of("Day", "TO"), table.source) == (3.0, 2.0, "mine")
+
+
+def test_values_for_other_names_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    native, wide = tmp_path / "popularity.csv", tmp_path / "us.csv"
+    native.write_text("holiday,target,frequency\nHoli,US,2\nXmas,US,3\nXmas,UK,3\n", encoding="utf-8")
+    assert read_native(native, ["Holi", "Day"])["US"].of("Holi", "IN") == 2.0
+    wide.write_text("year,Holi,Yule\n" + "".join(f"{year},1e-7,2e-7\n" for year in range(2000, 2004)), encoding="utf-8")
+    assert from_ngrams("US", wide, {"Holi": []}, YEARS).of("Holi", "IN") == pytest.approx(1e-7)
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        "popularity.csv: 1 of 2 names are none of the benchmark, e.g. 'Xmas'",
+        "us.csv: 1 of 2 names are none of the benchmark, e.g. 'Yule'",
+    ]
+
+
+EXPORTS = {
+    "big.json": ('[{"ngram": "Holi", "parent": "", "timeseries": [1' + "0" * 400 + ", 1]}]", "no relative frequency"),
+    "true.json": ('[{"ngram": "Holi", "parent": "", "timeseries": [true, 1]}]', "no relative frequency"),
+    "nan.json": ('[{"ngram": "Holi", "parent": "", "timeseries": [NaN, 1]}]', "no relative frequency"),
+    "deep.json": ("[" * 200_000, "no JSON"),
+    "twice.json": (
+        '[{"ngram": "Eid al-Fitr", "timeseries": [0, 1e-7]}, {"ngram": "Eid al - Fitr", "timeseries": [0, 2e-7]}]',
+        "entry 2: 'Eid al-Fitr' stands twice with other values",
+    ),
+    "none.json": ("[]", "none of its 0 names is one of the benchmark"),
+    "wide.csv": ("year,New Year's Day,New Year 's Day\n2018,0,0\n2019,0,0\n", "are one phrase; remove one"),
+    "year.csv": ("year,Holi\n²,1\n", "row 2: '²' is no year"),
+    "long year.csv": (f"year,Holi\n{'9' * 5000},1\n", "row 2: '99999999999999999999' is no year"),
+    "quote.tsv": (
+        'year\tHoli\n"2018\t1\n' + "2019\t1\n" * 20_000,
+        "row 2: field larger than field limit (131072); is a quotation mark open",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_damaged_exports_are_one_line(tmp_path: Path, name: str) -> None:
+    text, message = EXPORTS[name]
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        from_ngrams("US", tmp_path / name, {"Holi": [], "Eid al-Fitr": []}, Years(2018, 2019))
+    assert str(caught.value).startswith(f"{name}: ") and message in str(caught.value) and len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("line", "totals", "message"),
+    [
+        ("Holi\t2018,-5,1", "2018,9,5,3", "line 1 is no line of a raw ngram file"),
+        ("Holi\t2018,5,1", "²,9,5,3", "is no entry of a totalcounts file"),
+        ("Holi\t2018,5,1", "2018,0,5,3", "is no entry of a totalcounts file"),
+        ("Holi\t2018,5,1", "", "is no entry of a totalcounts file"),
+    ],
+)
+def test_damaged_raw_files_are_one_line(tmp_path: Path, line: str, totals: str, message: str) -> None:
+    (tmp_path / "totals").write_text(totals, encoding="utf-8")
+    (tmp_path / "raw.tsv").write_text(line + "\n", encoding="utf-8")
+    with pytest.raises(UserError, match=message):
+        read_ngrams(tmp_path / "raw.tsv", YEARS, tmp_path / "totals")
 
 
 def test_the_proxy_is_wordfreq_and_no_country() -> None:
@@ -224,8 +282,22 @@ def test_full_size_is_six_thousand_questions() -> None:
     assert len(draw_items(concepts, Settings({"US": "a", "UK": "b"}, shots=0))) == 6000
 
 
+def test_ties_that_leave_few_sets_are_no_endless_search() -> None:
+    """2,000 equal values and four others: of 2.7e14 sets of five 2,000 are untied."""
+    tied = [concept(f"zero {i}", "A", 0.0) for i in range(2000)] + [concept(f"other {i}", "A", i) for i in range(1, 5)]
+    items = draw_items(tied, Settings({"US": "x"}, (5,), rounds=1, questions=60, shots=0))
+    assert len({frozenset(item.options) for item in items}) == 60
+    for item in items:
+        assert item.gold[:4] == ("other 4", "other 3", "other 2", "other 1") and item.gold[4].startswith("zero ")
+    assert len({item.options.index("other 4") for item in items}) == 5  # shuffled like all others
+    uneven = [concept(f"{value}/{i}", "A", value) for value, times in ((1, 1), (2, 300), (3, 1), (4, 2)) for i in range(times)]
+    chosen = draw_items(uneven, Settings({"US": "x"}, (4,), rounds=1, questions=600, shots=0))
+    assert Counter(name for item in chosen for name in item.options if name.startswith("4/")) == {"4/0": 300, "4/1": 300}
+
+
 def test_untied_sets_are_counted() -> None:
-    assert untied_sets([1, 2, 3, 4, 5], 3) == 10 and untied_sets([1, 1, 2], 2) == 2 and untied_sets([1, 1], 2) == 0
+    assert untied_ways([1] * 5, 3)[-1] == [1, 5, 10, 10]
+    assert untied_ways([2, 1], 2)[-1] == [1, 3, 2] and untied_ways([2], 2)[-1] == [1, 2, 0]
 
 
 def test_build_from_own_csv_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,11 +314,19 @@ def test_build_from_own_csv_writes_everything(tmp_path: Path, capsys: pytest.Cap
     items = read_items(out)
     assert "following Aish things by their popularity in the States" in " ".join(item.question for item in items)
     concepts = read_concepts(out / "concepts.tsv")
+    unmatched = (out / "unmatched.tsv").read_text(encoding="utf-8").splitlines()
+    assert unmatched[1:] == ["UK\tA\tA 8, the", "UK\tB\tB 8, the"]
     assert len(concepts) == 18 and "UK" not in {one.name: one for one in concepts}["A 8, the"].popularity
     assert {path.name for path in (out / "figures").iterdir()} == {"figure4.pdf", "figure4.png", "figure5.pdf", "figure5.png"}
     rows = list(csv.DictReader((out / "human.tsv").read_text(encoding="utf-8").splitlines(), delimiter="\t"))
     assert [(row["target"], row["country"], float(row["Spearman"])) for row in rows][:2] == [("US", "A", 1.0), ("US", "(mean)", 1.0)]
     assert "| US       |   2 |          50 |" in (out / "card.md").read_text(encoding="utf-8")
+
+
+def test_ranked_names_that_are_not_compared_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    ranks = {f"A{i}": float(i) for i in range(4)} | {"Yule": 9.0}
+    assert agreement({"A": {"x": ranks}}, CONCEPTS, ["US"])["holidays"].tolist() == [4, 4]
+    assert capsys.readouterr().err == "--human: 1 of 5 ranked names are not compared, e.g. 'Yule' of 'A'\n"
 
 
 def test_people_and_gold_by_hand(tmp_path: Path) -> None:
@@ -299,6 +379,16 @@ def test_build_from_two_exports_gives_six_thousand_questions(
         (["--popularity", "FILE"], "holiday,target,frequency\nHoli,EN-proxy,1\n", "is kept for the word frequencies"),
         (["--popularity", "FILE"], "holiday,target,frequency\nHoli,US\n", "row 2 has 2 fields, the header 3"),
         (["--holidays", "FILE", "--proxy"], "holiday,country\nHoli,XX\n", "row 2: unknown country 'XX'"),
+        (["--popularity", "FILE"], "holiday,target,frequency\nXmas,US,1\n", "none of its 1 names is one of the benchmark, e.g. 'Xmas'"),
+        (["--popularity", "FILE"], "holiday,target,frequency,country\nHoli,US,1,IND\n", "row 2: unknown country 'IND'"),
+        (["--popularity", "FILE"], "holiday,target,frequency\n", "a header and no rows"),
+        (["--ngrams", "US=FILE", "--totals", "UK=FILE"], "year,Holi\n", "--totals UK: there is no --ngrams UK=FILE"),
+        (["--concepts", "FILE", "--n", "²"], "", "--n ²: write whole numbers"),
+        (["--concepts", "FILE", "--n", "1"], "item,group,US\nx,y,1\n", "a question sorts 2 to 9 concepts"),
+        (["--concepts", "FILE"], "item,group,US\nx,y,nan\n", "row 2: US 'nan' is no number of at least 0"),
+        (["--concepts", "FILE"], "item,group,US\nx,y,-1\n", "row 2: US '-1' is no number of at least 0"),
+        (["--concepts", "FILE"], 'item,group,US\n"x,y,1\n' + "x,y,1\n" * 30_000, "row 2: field larger than field limit"),
+        (["--concepts", "FILE"], "", "the file is empty"),
         (["--proxy", "--years", "2019-1800"], "", "--years 2019-1800"),
         ([], "", "no popularity given"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
 
@@ -47,6 +48,13 @@ def test_parser_counts_what_is_missing_or_beside_the_point() -> None:
     assert parse("1. New Years Day 2. Christmass Day", ("Christmas Day", "New Year's Day")).order == ("New Year's Day", "Christmas Day")
     assert parse("1. July 14 Revolutio", ("July 14 Revolution", "July 17 Revolution")).order == ("July 14 Revolution",)
     assert parse("1. July 1 Revolution", ("July 14 Revolution", "July 17 Revolution")).status == "none"  # as near to both
+
+
+def test_names_that_differ_in_marks_alone_are_told_apart() -> None:
+    names = ("C", "C++", "C#")
+    assert parse("1. C++ 2. **C#** 3. C", names) == Answer(("C++", "C#", "C"), "full")
+    assert parse("1. (c) 2. C", names) == Answer(("C",), "partial")  # "(c)" may be any of them
+    assert parse("☆, ★", ("★", "☆")) == Answer(("☆", "★"), "full")
 
 
 def test_names_with_commas_and_digits_survive() -> None:
@@ -256,6 +264,69 @@ def test_answers_to_other_questions_are_refused(built: Path) -> None:
     store.run.write_text(json.dumps(run | {"questions_sha256": "other"}), encoding="utf-8")
     with pytest.raises(UserError, match="are to other questions"):
         read_answers(built, items)
+
+
+def test_answers_with_odd_line_ends_and_a_line_in_writing(built: Path) -> None:
+    items = read_items(built)
+    store = Store(built, "m")
+    store.begin({})
+    store.add([{"id": items[0].id, "text": f"1. {items[0].gold[0]}\u2028\x85 2. {items[0].gold[1]}"}])
+    with store.lines.open("ab") as handle:
+        handle.write('{"id": "US/n2/r1/002", "text": "1. 春'.encode()[:-1])  # killed in the middle of a character
+    assert read_answers(built, items)["m"] == {items[0].id: Answer(items[0].gold, "full")}
+    assert set(Store(built, "m").begin({})) == {items[0].id} and store.lines.read_bytes().endswith(b"}\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"id": "US/n2/r1/001", "text": "\xff"}\n', "line 2 is no answer; remove that line"),
+        (b"Service unavailable\n", "line 2 is no answer"),
+        (b'{"id": "US/n2/r9/001", "text": "A"}\n', "line 2: no question 'US/n2/r9/001'"),
+        (b'{"id": "US/n2/r1/001"}\n', "neither text nor a finite score for each option"),
+        (b'{"id": "US/n2/r1/001", "scores": {"OPTION": NaN, "OTHER": 1}}\n', "neither text nor a finite score"),
+        (b'{"id": "US/n2/r1/001", "scores": {"OPTION": "high", "OTHER": 1}}\n', "neither text nor a finite score"),
+    ],
+)
+def test_damaged_answers_are_one_line(built: Path, line: bytes, message: str) -> None:
+    items = read_items(built)
+    store = Store(built, "m")
+    store.begin({})
+    store.add([{"id": items[0].id, "text": "A"}])
+    with store.lines.open("ab") as handle:
+        handle.write(line.replace(b"OPTION", items[0].options[0].encode()).replace(b"OTHER", items[0].options[1].encode()))
+    with pytest.raises(UserError) as caught:
+        main(["score", "--data", str(built)])
+    assert str(caught.value).startswith("m.jsonl: ") and message in str(caught.value)
+
+
+def test_two_answers_of_one_name_are_refused(built: Path) -> None:
+    store = Store(built, "m")
+    store.begin({})
+    store.add([{"id": read_items(built)[0].id, "text": "A"}])
+    for path in (store.lines, store.run):
+        path.with_name(path.name.replace("m.", "n.", 1)).write_bytes(path.read_bytes())
+    with pytest.raises(UserError, match=r"n\.jsonl: its label 'm' is that of other answers"):
+        main(["score", "--data", str(built)])
+    with pytest.raises(UserError, match="--label random: that is a baseline's name"):
+        Store(built, "random").begin({})
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("items.jsonl", lambda text: text[:-20], "is no question; the file is cut off"),
+        ("items.jsonl", lambda text: "", "line 1 is no question"),
+        ("concepts.tsv", lambda text: text.replace("groups", "spread"), "a column or a number is missing"),
+        ("concepts.tsv", lambda text: text.replace("A3\t", "A33\t"), "items.jsonl and concepts.tsv are of two builds"),
+        ("concepts.tsv", lambda text: "", "concepts.tsv"),
+    ],
+)
+def test_a_damaged_folder_is_one_line(built: Path, name: str, change: Callable[[str], str], message: str) -> None:
+    path = built / name
+    path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
+    with pytest.raises(UserError, match=message):
+        main(["score", "--data", str(built)])
 
 
 @pytest.mark.parametrize(

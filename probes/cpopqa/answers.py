@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from fluent.console import UserError, note
-from fluent.records.atomic import write_text
+from fluent.records.atomic import write_bytes, write_text
+from probes.cpopqa.baselines import NAMES
 from probes.cpopqa.items import FILE, Item
 from probes.cpopqa.parsing import Answer, parse
 
@@ -40,6 +42,8 @@ class Store:
 
     def begin(self, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """Finished answers by id, if they were made with these settings for these questions; other ones are refused."""
+        if self.label in NAMES:
+            raise UserError(f"--label {self.label}: that is a baseline's name; give another")
         wanted = {"label": self.label, **settings, "questions_sha256": digest(self.folder)}
         if self.lines.exists():
             old = _read_json(self.run)
@@ -67,7 +71,7 @@ class Store:
         """A killed run may leave half a line at the end: cut it off, its question is asked again."""
         data = self.lines.read_bytes()
         if data and not data.endswith(b"\n"):
-            write_text(self.lines, data[: data.rfind(b"\n") + 1].decode("utf-8"))
+            write_bytes(self.lines, data[: data.rfind(b"\n") + 1])
 
 
 def digest(folder: Path) -> str:
@@ -89,7 +93,11 @@ def read_answers(folder: Path, items: Sequence[Item]) -> dict[str, dict[str, Ans
             if item is None:
                 raise UserError(f"{path.name}: line {row}: no question {record['id']!r}")
             answers[item.id] = _order(record, item, path.name)
-        label = str(run["label"])
+        label = str(run.get("label") or path.stem)
+        if label in (*found, *NAMES):
+            raise UserError(
+                f"{path.name}: its label {label!r} is that of other answers or of a baseline; give it another in {path.stem}.run.json"
+            )
         if len(answers) < len(items):
             note(f"{label}: {len(answers)} of {len(items)} questions are answered; only those are counted")
         if answers:
@@ -101,18 +109,24 @@ def _order(record: Mapping[str, Any], item: Item, where: str) -> Answer:
     if "text" in record:
         return parse(str(record["text"]), item.options)
     scores = record.get("scores")
-    if not isinstance(scores, dict) or set(scores) != set(item.options):
-        raise UserError(f"{where}: {item.id} has neither text nor a score for each option")
+    if not isinstance(scores, dict) or set(scores) != set(item.options) or not all(map(_finite, scores.values())):
+        raise UserError(f"{where}: {item.id} has neither text nor a finite score for each option; remove that line and rank again")
     return Answer(tuple(sorted(item.options, key=lambda name: -float(scores[name]))), "full")
 
 
+def _finite(score: object) -> bool:
+    return isinstance(score, int | float) and math.isfinite(score)
+
+
 def _records(path: Path) -> list[dict[str, Any]]:
+    """The finished lines; half a line at the end is one that is being written, or that a killed run left."""
     records = []
-    for row, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    *lines, _ = path.read_bytes().split(b"\n")  # a line may hold U+2028, at which splitlines would break it
+    for row, line in enumerate(lines, start=1):
         try:
             record = json.loads(line)
             records.append({**record, "id": str(record["id"])})
-        except (json.JSONDecodeError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):
             raise UserError(f"{path.name}: line {row} is no answer; remove that line and run the same command again") from None
     return records
 

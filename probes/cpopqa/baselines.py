@@ -5,7 +5,6 @@ A baseline is a value for each name, the larger the more popular; equal values a
 
 from __future__ import annotations
 
-import csv
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +14,7 @@ from fluent.console import UserError, note
 from probes.cpopqa.concepts import Concept
 from probes.cpopqa.items import Item
 from probes.cpopqa.parsing import Answer
-from probes.cpopqa.tables_in import number, read_rows, read_text
+from probes.cpopqa.tables_in import number, read_rows, read_text, records
 
 NAMES = ("random", "shared", "question order", "name length", "wiki length", "trends")
 
@@ -62,7 +61,7 @@ def read_trends(path: Path) -> dict[str, float]:
     lines = read_text(path).splitlines()
     if lines and {"holiday", "volume"} <= {cell.strip() for cell in lines[0].split(",")}:
         return {cells["holiday"]: number(path, row, "volume", cells["volume"]) for row, cells in read_rows(path, ("holiday", "volume"))}
-    rows = list(enumerate(csv.reader(lines), start=1))
+    rows = list(records(path, lines))
     start = next((place for place, (_, row) in enumerate(rows) if row and row[0] in {"Month", "Week", "Day", "Time"}), None)
     if start is None:
         raise UserError(f"{path.name}: neither holiday,volume nor a Trends export (a line that begins with Month, Week or Day)")

@@ -25,6 +25,7 @@ from probes.cpopqa.items import FILE, POOL_PER_SHOT, QUESTION, Item, Settings, c
 from probes.cpopqa.ngrams import FIRST_YEAR, LAST_YEAR, Years
 from probes.cpopqa.people import agreement, read_people
 from probes.cpopqa.popularity import PROXY, TARGETS, Popularity, from_ngrams, join, proxy, read_native, unmatched
+from probes.cpopqa.tables_in import whole
 
 FEWEST_HOLIDAYS = 5
 
@@ -80,6 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         refuse_calendar_options(arguments)
         concepts, targets = read_free(arguments.concepts, arguments.noun or "items")
         sources = dict.fromkeys(targets, arguments.concepts.name)
+        without = {target: [(one.name, one.group) for one in concepts if target not in one.popularity] for target in targets}
     settings = Settings(
         {target: names.get(target, TARGETS.get(target, target)) for target in targets}, sizes, arguments.rounds, arguments.questions,
         arguments.shots, arguments.seed, arguments.wording,
@@ -93,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     write(arguments.out, concepts, items, settings, sources, dropped, without, human)
     for target, pairs_without in without.items():
         if pairs_without:
-            note(f"{target}: {len(pairs_without)} of {len(concepts)} holidays have no frequency and are in no question; see unmatched.tsv")
+            note(f"{target}: {len(pairs_without)} of {len(concepts)} names have no frequency and are in no question; see unmatched.tsv")
     groups = len({one.group for one in concepts})
     made = f"{len(items)} questions for {', '.join(targets)} from {len(concepts)} concepts in {groups} groups"
     print(f"{made}. card.md in {arguments.out} says more")
@@ -118,6 +120,9 @@ def popularity(arguments: argparse.Namespace, found: Sequence[calendars.Holiday]
         names.setdefault(one.name, {}).update(dict.fromkeys(one.aliases))
     aliases = {name: list(others) for name, others in names.items()}
     totals = pairs(arguments.totals, "--totals")
+    for target in totals:
+        if not any(entry.partition("=")[0].strip() == target for entry in arguments.ngrams):
+            raise UserError(f"--totals {target}: there is no --ngrams {target}=FILE that it belongs to")
     tables = []
     for entry in arguments.ngrams:
         ((target, path),) = pairs([entry], "--ngrams").items()
@@ -125,7 +130,7 @@ def popularity(arguments: argparse.Namespace, found: Sequence[calendars.Holiday]
             raise UserError(f"--ngrams: the target {PROXY} is kept for --proxy; give another name")
         tables.append(from_ngrams(target, Path(path), aliases, years, Path(totals[target]) if target in totals else None))
     for path in arguments.popularity:
-        tables += read_native(path).values()
+        tables += read_native(path, aliases).values()
     if arguments.proxy:
         tables.append(proxy(aliases))
     return join(tables)
@@ -150,10 +155,12 @@ def write(
     without: Mapping[str, Sequence[tuple[str, str]]],
     human: pd.DataFrame | None,
 ) -> None:
-    """All files of a benchmark; the questions come last, so a folder that has them is whole."""
+    """All files of a benchmark; the questions come last, and older ones go first, so a folder that has them is whole."""
     from fluent.reporting.three_formats import write_tables
     from probes.cpopqa.data_figures import write_data_figures
 
+    if out.is_dir():
+        (out / FILE).unlink(missing_ok=True)
     write_concepts(out / "concepts.tsv", concepts, list(settings.targets))
     rows = [(one.country, one.entry, one.reason) for one in dropped]
     write_text(out / "dropped.tsv", format_table(pd.DataFrame(rows, columns=["country", "entry", "reason"], dtype="str")))
@@ -196,6 +203,7 @@ def parse_years(text: str) -> Years:
 def parse_sizes(text: str) -> tuple[int, ...]:
     """``2,3,5`` as numbers."""
     parts = split_list(text)
-    if not parts or not all(part.isdigit() for part in parts):
+    sizes = tuple(size for size in map(whole, parts) if size is not None)
+    if not parts or len(sizes) < len(parts):
         raise UserError(f"--n {text}: write whole numbers, for example 2,3,5")
-    return tuple(int(part) for part in parts)
+    return sizes

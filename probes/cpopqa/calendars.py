@@ -124,5 +124,7 @@ def merge(kept: Iterable[Holiday], extra: Iterable[Holiday]) -> list[Holiday]:
     for one in extra:
         old = merged.get((one.country, one.name))
         aliases = tuple(dict.fromkeys((*(old.aliases if old else ()), *one.aliases)))
-        merged[one.country, one.name] = Holiday(one.name, one.country, one.date or (old.date if old else ""), aliases, one.description)
+        merged[one.country, one.name] = Holiday(
+            one.name, one.country, one.date or (old.date if old else ""), aliases, one.description or (old.description if old else "")
+        )
     return [merged[key] for key in sorted(merged)]

@@ -114,6 +114,8 @@ def read_concepts(path: Path) -> list[Concept]:
         table = read_table(path.read_bytes(), path.name)
     except FileNotFoundError:
         raise UserError(f"{path.parent} holds no questions ({path.name} is missing): run build first, or check --data") from None
+    if not {*COLUMNS} <= {*table.columns} or not table["groups"].str.fullmatch("[0-9]{1,9}").all():
+        raise UserError(f"{path.name}: a column or a number is missing; the file was edited or is another one: run build again")
     targets = [name.removeprefix(POPULARITY) for name in table.columns if name.startswith(POPULARITY)]
     found = []
     for row, cells in enumerate(table.to_dict("records"), start=2):

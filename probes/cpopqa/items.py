@@ -10,21 +10,23 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from fluent.console import UserError
 from fluent.records.atomic import write_text
-from probes.cpopqa.concepts import Concept
+from probes.cpopqa.concepts import Concept, read_concepts
 from probes.cpopqa.tables_in import read_text
 
 QUESTION = "Can you provide a descending order for the following {concepts} by their popularity in {target}: {options}?"
 """The paper's wording (section 4.1)."""
 
 POOL_PER_SHOT = 6
+TRIES = 1000
 FILE = "items.jsonl"
 
 
@@ -63,29 +65,46 @@ class _Group:
         self.phrase = concepts[0].phrase
         self.value = {one.name: one.popularity[target] for one in concepts if target in one.popularity}
         self.names = list(self.value)
-        self.capacity = untied_sets(list(self.value.values()), n)
+        self.classes: dict[float, list[str]] = defaultdict(list)
+        for name, value in self.value.items():
+            self.classes[value].append(name)
+        self.ways = untied_ways([len(tied) for tied in self.classes.values()], n)
+        self.capacity = self.ways[-1][n]
         self.used: set[frozenset[str]] = set()
 
     def draw(self, n: int, generator: random.Random) -> list[str]:
-        """A set of n names that is new and untied, in random order."""
-        while True:
-            names = generator.sample(self.names, n)
+        """A set of n names that is new and untied, in random order; each such set is equally likely."""
+        for tries in count():
+            names = generator.sample(self.names, n) if tries < TRIES else self._untied(n, generator)
             if frozenset(names) not in self.used and len({self.value[name] for name in names}) == n:
-                self.used.add(frozenset(names))
-                return names
+                break
+        self.used.add(frozenset(names))
+        return names
+
+    def _untied(self, n: int, generator: random.Random) -> list[str]:
+        """The same where ties leave few untied sets among all sets of n: drawn among the untied ones alone."""
+        names: list[str] = []
+        for place in range(len(self.classes), 0, -1):
+            wanted = n - len(names)
+            if generator.randrange(self.ways[place][wanted]) >= self.ways[place - 1][wanted]:
+                names.append(generator.choice(list(self.classes.values())[place - 1]))
+        generator.shuffle(names)
+        return names
 
     def sort(self, names: Sequence[str]) -> list[str]:
         """Most popular first."""
         return sorted(names, key=lambda name: -self.value[name])
 
 
-def untied_sets(values: Sequence[float], n: int) -> int:
-    """How many sets of n of these values hold no two equal ones (elementary symmetric polynomial of the tie counts)."""
-    ways = [1] + [0] * n
-    for count in Counter(values).values():
-        for size in range(n, 0, -1):
-            ways[size] += ways[size - 1] * count
-    return ways[n]
+def untied_ways(tied: Sequence[int], n: int) -> list[list[int]]:
+    """[i][k]: how many sets of k values hold no two equal ones, if the first i values occur so often each.
+
+    These are the elementary symmetric polynomials of the counts.
+    """
+    ways = [[1] + [0] * n]
+    for times in tied:
+        ways.append([1] + [ways[-1][size] + ways[-1][size - 1] * times for size in range(1, n + 1)])
+    return ways
 
 
 def draw_items(concepts: Sequence[Concept], settings: Settings) -> list[Item]:
@@ -177,7 +196,7 @@ def read_items(folder: Path) -> list[Item]:
     if not path.is_file():
         raise UserError(f"{folder} holds no questions ({FILE} is missing): run build first, or check --data")
     items = []
-    for row, line in enumerate(read_text(path).splitlines(), start=1):
+    for row, line in enumerate(read_text(path).removesuffix("\n").split("\n"), start=1):  # JSON leaves U+2028 in a line
         try:
             record: dict[str, Any] = json.loads(line)
             record |= {"options": tuple(record["options"]), "gold": tuple(record["gold"])}
@@ -185,6 +204,16 @@ def read_items(folder: Path) -> list[Item]:
         except (json.JSONDecodeError, KeyError, TypeError):
             raise UserError(f"{path.name}: line {row} is no question; the file is cut off or was edited: run build again") from None
     return items
+
+
+def read_benchmark(folder: Path) -> tuple[list[Item], list[Concept]]:
+    """The questions and the concepts that they are made of."""
+    items, concepts = read_items(folder), read_concepts(folder / "concepts.tsv")
+    known = {(one.group, one.name) for one in concepts}
+    for item in items:
+        if not known.issuperset((item.group, name) for name in item.options):
+            raise UserError(f"{folder}: {FILE} and concepts.tsv are of two builds ({item.id} has a name more): run build again")
+    return items, concepts
 
 
 def read_targets(folder: Path) -> dict[str, str]:

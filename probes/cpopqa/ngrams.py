@@ -5,7 +5,6 @@ Each reader gives phrase -> mean yearly relative frequency over the chosen years
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import json
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fluent.console import UserError
-from probes.cpopqa.tables_in import delimiter_of, number, read_rows, read_text
+from probes.cpopqa.tables_in import delimiter_of, number, read_rows, read_text, records, whole
 
 FIRST_YEAR, LAST_YEAR = 1800, 2019
 LONGEST = 7
@@ -72,15 +71,15 @@ def read_ngrams(
 
 def _first_row(path: Path) -> list[str]:
     line = next(iter(read_text(path).splitlines()), "")
-    return next(csv.reader([line], delimiter=delimiter_of(line)), [])
+    return next((cells for _, cells in records(path, [line], delimiter_of(line))), [])
 
 
 def _viewer(path: Path, years: Years) -> dict[str, float]:
     """The viewer's JSON; rows with a parent are parts of an expansion or of a case-insensitive sum and are left out."""
     try:
         rows: Any = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path.name}: no JSON (line {error.lineno}): save the viewer's json page as it is") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path.name}: no JSON ({error}): save the viewer's json page as it is") from None
     found: dict[str, float] = {}
     for place, row in enumerate(rows if isinstance(rows, list) else [None], start=1):
         if not isinstance(row, dict) or not isinstance(row.get("ngram"), str) or not isinstance(row.get("timeseries"), list):
@@ -93,9 +92,11 @@ def _viewer(path: Path, years: Years) -> dict[str, float]:
                 f"{path.name}: {row['ngram']!r} has {len(series)} yearly values, {years.first} to {years.last} are {len(years)}; "
                 "give the years of the export with --years"
             )
-        if not all(isinstance(value, int | float) and math.isfinite(value) and value >= 0 for value in series):
-            raise UserError(f"{path.name}: {row['ngram']!r} has a yearly value that is no frequency")
-        found[key(_ALL.sub("", row["ngram"]))] = math.fsum(series) / len(series)
+        if not all(type(value) in (int, float) and 0 <= value <= 1 for value in series):
+            raise UserError(f"{path.name}: {row['ngram']!r} has a yearly value that is no relative frequency (a number from 0 to 1)")
+        name, mean = key(_ALL.sub("", row["ngram"])), math.fsum(series) / len(series)
+        if found.setdefault(name, mean) != mean:
+            raise UserError(f"{path.name}: entry {place}: {name!r} stands twice with other values; keep one of them")
     return found
 
 
@@ -104,6 +105,8 @@ def _wide(path: Path, years: Years) -> dict[str, float]:
     seen: set[int] = set()
     for row, cells in read_rows(path, ["year"]):
         year = _year(path, row, cells.pop("year"))
+        if not seen:
+            _refuse_doubles(path, cells)
         if year not in years:
             continue
         if year in seen:
@@ -114,6 +117,15 @@ def _wide(path: Path, years: Years) -> dict[str, float]:
     if len(seen) != len(years):
         raise UserError(f"{path.name}: {len(seen)} of the {len(years)} years {years.first} to {years.last}; give its years with --years")
     return {phrase: math.fsum(values) / len(years) for phrase, values in sums.items()}
+
+
+def _refuse_doubles(path: Path, header: Iterable[str]) -> None:
+    """Two columns of one phrase ("New Year's Day" and "New Year 's Day") would be added up."""
+    seen: dict[str, str] = {}
+    for column in header:
+        other = seen.setdefault(key(_ALL.sub("", column)), column)
+        if other != column:
+            raise UserError(f"{path.name}: row 1: the columns {other!r} and {column!r} are one phrase; remove one")
 
 
 def _long(path: Path, years: Years) -> dict[str, float]:
@@ -135,10 +147,10 @@ def _totals(path: Path) -> dict[int, int]:
     """Year -> words printed, from ``year,match_count,page_count,volume_count`` entries between tabs (or one a line)."""
     found: dict[int, int] = {}
     for entry in re.split(r"[\t\n]+", read_text(path).strip()):
-        parts = entry.strip().split(",")
-        if len(parts) != 4 or not all(part.isdigit() for part in parts) or int(parts[1]) == 0:
+        numbers = [whole(part) for part in entry.strip().split(",")]
+        if len(numbers) != 4 or numbers[0] is None or not numbers[1] or None in numbers:
             raise UserError(f"{path.name}: {entry[:40]!r} is no entry of a totalcounts file (year,matches,pages,volumes)")
-        found[int(parts[0])] = int(parts[1])
+        found[numbers[0]] = numbers[1]
     return found
 
 
@@ -152,7 +164,7 @@ def _raw(path: Path, years: Years, totals: Mapping[int, int], wanted: set[str] |
             continue
         try:  # 2020: year,matches,volumes between tabs. 2012: year TAB matches TAB volumes. 2009: one column of pages more
             entries = [part.split(",")[:2] for part in rest] if "," in rest[0] else [rest[:2]]
-            counts = [(int(year), int(matches)) for year, matches in entries]
+            counts = [(_count(year), _count(matches)) for year, matches in entries]
         except (ValueError, IndexError):
             raise UserError(f"{path.name}: line {place} is no line of a raw ngram file: {line[:60].strip()!r}") from None
         shares = sums.setdefault(name, [])
@@ -162,6 +174,13 @@ def _raw(path: Path, years: Years, totals: Mapping[int, int], wanted: set[str] |
                     raise UserError(f"{path.name}: line {place}: the totalcounts file has no year {year}; is it that of another corpus?")
                 shares.append(matches / totals[year])
     return {name: math.fsum(shares) / len(years) for name, shares in sums.items()}
+
+
+def _count(text: str) -> int:
+    number = whole(text.strip())
+    if number is None:
+        raise ValueError(text)
+    return number
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -175,6 +194,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _year(path: Path, row: int, value: str) -> int:
-    if not value.isdigit():
-        raise UserError(f"{path.name}: row {row}: {value!r} is no year")
-    return int(value)
+    year = whole(value)
+    if year is None:
+        raise UserError(f"{path.name}: row {row}: {value[:20]!r} is no year")
+    return year

@@ -21,6 +21,7 @@ _NEXT_QUESTION = re.compile(r"(?:^|\s)Q:")
 _NUMBER = re.compile(r"(?:^|(?<=\s))\(?\d{1,2}[.):]\s*(?=\D)")
 _SEPARATORS = re.compile(r"\s*(?:[,;\n>→]|(?<=\w)\s+-\s+(?=\w))\s*")
 _REMARK = re.compile(r"\s+[-–—]\s+|\s*[:(\n]")
+_AROUND = " \t\n*_\"'“”.,;"
 _NO_LETTER = re.compile(r"[^\w]+|_+")
 
 
@@ -48,13 +49,17 @@ def plain(text: str) -> str:
 
 
 def match(text: str, options: Sequence[str]) -> str | None:
-    """The option that this text names: exactly, else nearly and no other option as well."""
+    """The option that this text names: exactly (C++ is not C), else without marks, else nearly; no other option as well."""
+    exact = text.strip(_AROUND).casefold()
+    for option in options:
+        if option.strip(_AROUND).casefold() == exact:
+            return option
     found = plain(text)
     if not found:
         return None
-    for option in options:
-        if plain(option) == found:
-            return option
+    same = [option for option in options if plain(option) == found]
+    if same:
+        return same[0] if len(same) == 1 else None
     near = [option for option in options if fuzz.ratio(plain(option), found) >= FUZZY]
     return near[0] if len(near) == 1 else None
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from fluent.console import UserError
+from fluent.console import UserError, note
 from probes.cpopqa.concepts import Concept
 from probes.cpopqa.tables_in import number, read_rows
 
@@ -40,6 +40,11 @@ def agreement(people: dict[str, dict[str, dict[str, float]]], concepts: Sequence
     Pearson: of the gold rank and the mean of the raters' ranks; Spearman: of their orders. A holiday that is not among
     the concepts, or has no frequency, is not compared; fewer than three leave a country out.
     """
+    known = {(one.group, one.name) for one in concepts}
+    ranked = {(group, name) for group, raters in people.items() for ranks in raters.values() for name in ranks}
+    strange = sorted(ranked - known)
+    if strange and len(strange) < len(ranked):
+        note(f"--human: {len(strange)} of {len(ranked)} ranked names are not compared, e.g. {strange[0][1]!r} of {strange[0][0]!r}")
     rows = []
     for target in targets:
         gold = {(one.group, one.name): one.popularity[target] for one in concepts if target in one.popularity}

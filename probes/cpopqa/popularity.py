@@ -6,12 +6,13 @@ it says nothing of the United States or the United Kingdom, nor of phrases, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from fluent.console import UserError
+from fluent.console import UserError, note
+from probes.cpopqa.countries import countries
 from probes.cpopqa.ngrams import PAPER_YEARS, Years, key, read_ngrams
 from probes.cpopqa.tables_in import number, read_rows
 
@@ -44,11 +45,27 @@ def from_ngrams(
         parts = [table[one] for one in keys if one in table]
         if parts:
             found.values[name, ""] = sum(parts)
+    strange = sorted(set(table) - {key(phrase) for phrase in wanted})
+    refuse_or_count(path, len(table), strange, bool(found.values))
     return found
 
 
-def read_native(path: Path) -> dict[str, Popularity]:
-    """The project's own format: ``holiday,target,frequency`` and, where known, ``country`` and ``source``; by target."""
+def refuse_or_count(path: Path, values: int, strange: Sequence[str], matched: bool) -> None:
+    """Say how many of a file's values are for no name of the benchmark; a file that gives no name a value is a UserError."""
+    example = f", e.g. {strange[0]!r}" if strange else ""
+    if not matched:
+        raise UserError(
+            f"{path.name}: none of its {values} names is one of the benchmark{example}; build --proxy lists those in concepts.tsv"
+        )
+    if strange:
+        note(f"{path.name}: {len(strange)} of {values} names are none of the benchmark{example}")
+
+
+def read_native(path: Path, names: Collection[str]) -> dict[str, Popularity]:
+    """The project's own format: ``holiday,target,frequency`` and, where known, ``country`` and ``source``; by target.
+
+    names: those of the benchmark; how many of the file's are others is told.
+    """
     found: dict[str, Popularity] = {}
     for row, cells in read_rows(path, ("holiday", "target", "frequency")):
         target = cells["target"]
@@ -58,9 +75,15 @@ def read_native(path: Path) -> dict[str, Popularity]:
             raise UserError(f"{path.name}: row {row}: the target {PROXY} is kept for the word frequencies of --proxy; give another name")
         one = found.setdefault(target, Popularity(target, cells.get("source") or path.name))
         place = (cells["holiday"], cells.get("country", ""))
+        if place[1] and place[1] not in countries():
+            raise UserError(f"{path.name}: row {row}: unknown country {place[1]!r}; give an ISO code of two letters, or none for all")
         if place in one.values:
             raise UserError(f"{path.name}: row {row}: {cells['holiday']!r} stands twice for {target}")
         one.values[place] = number(path, row, "frequency", cells["frequency"])
+    given = {name for one in found.values() for name, _ in one.values}
+    if not given:
+        raise UserError(f"{path.name}: a header and no rows; is the file cut off?")
+    refuse_or_count(path, len(given), sorted(given - set(names)), bool(given & set(names)))
     return found
 
 

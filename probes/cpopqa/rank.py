@@ -17,8 +17,7 @@ from fluent.console import UserError, note, progress_bar
 from fluent.scoring.contract import Candidate, Request, RequestScore, Scorer, score_packs
 from fluent.scoring.executors import add_executor_arguments, cluster_of, in_order, load_in
 from probes.cpopqa.answers import Store
-from probes.cpopqa.concepts import read_concepts
-from probes.cpopqa.items import Item, read_items, read_targets
+from probes.cpopqa.items import Item, read_benchmark, read_items, read_targets
 
 METHOD = "log-probability"
 
@@ -87,7 +86,7 @@ def prompts(folder: Path, items: Sequence[Item], examples: bool = False, unliste
         return [f"{item.prompt} 1." for item in items]
     if not unlisted:
         return [f"Q: {item.question}\nA: 1." for item in items]
-    phrases = {one.group: one.phrase for one in read_concepts(folder / "concepts.tsv")}
+    phrases = {one.group: one.phrase for one in read_benchmark(folder)[1]}
     targets = read_targets(folder)
     return [f"Q: Which of the {phrases[item.group]} is the most popular in {targets[item.target]}?\nA:" for item in items]
 

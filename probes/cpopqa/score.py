@@ -16,9 +16,8 @@ from fluent.reporting.three_formats import write_tables
 from probes.cpopqa.answers import read_answers
 from probes.cpopqa.baselines import NAMES, baselines
 from probes.cpopqa.card import PROXY_WARNING, diversity
-from probes.cpopqa.concepts import read_concepts
 from probes.cpopqa.figures import SHARED, by_kind, by_place, by_region, write_figures
-from probes.cpopqa.items import read_items
+from probes.cpopqa.items import read_benchmark
 from probes.cpopqa.popularity import PROXY
 from probes.cpopqa.results import comparisons, mark_all, measures, paper_table
 from probes.cpopqa.target_table import target_agreement, worked_examples
@@ -39,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Score, write, and print the main tables."""
     folder: Path = arguments.data
-    items, concepts = read_items(folder), read_concepts(folder / "concepts.tsv")
+    items, concepts = read_benchmark(folder)
     wanted = split_list(arguments.baselines)
     unknown = [name for name in wanted if name not in NAMES]
     if unknown:

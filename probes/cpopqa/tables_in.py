@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from fluent.console import UserError
@@ -35,20 +35,37 @@ def read_rows(path: Path, required: Sequence[str]) -> Iterator[tuple[int, dict[s
     lines = text.splitlines()
     if not lines:
         raise UserError(f"{path.name}: the file is empty; its header must name {', '.join(required)}")
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(lines[0]))
-    header = [cell.strip() for cell in next(reader)]
+    rows = records(path, io.StringIO(text, newline=""), delimiter_of(lines[0]))
+    header = [cell.strip() for cell in next(rows)[1]]
     missing = [name for name in required if name not in header]
     if missing:
         raise UserError(f"{path.name}: row 1 lacks the column {missing[0]}; it must name {', '.join(required)}")
     doubled = [name for name in header if header.count(name) > 1]
     if doubled:
         raise UserError(f"{path.name}: row 1 names the column {doubled[0]!r} twice; remove one")
-    for cells in reader:
+    for row, cells in rows:
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) != len(header):
-            raise UserError(f"{path.name}: row {reader.line_num} has {len(cells)} fields, the header {len(header)}; quote commas")
-        yield reader.line_num, {name: " ".join(cell.split()) for name, cell in zip(header, cells, strict=True)}
+            raise UserError(f"{path.name}: row {row} has {len(cells)} fields, the header {len(header)}; quote commas")
+        yield row, {name: " ".join(cell.split()) for name, cell in zip(header, cells, strict=True)}
+
+
+def records(path: Path, lines: Iterable[str], delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """(line in which it ends, fields) of each record; a field without end, which an open quotation mark makes, is a UserError."""
+    reader = csv.reader(lines, delimiter=delimiter)
+    last = 0
+    try:
+        for cells in reader:
+            last = reader.line_num
+            yield last, cells
+    except csv.Error as error:
+        raise UserError(f"{path.name}: row {last + 1}: {error}; is a quotation mark open there?") from None
+
+
+def whole(value: str) -> int | None:
+    """A number in plain digits, None for anything else (``int`` takes 1_0, and stops at very long ones)."""
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 19 else None
 
 
 def number(path: Path, row: int, column: str, value: str) -> float:
