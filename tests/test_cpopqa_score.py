@@ -270,7 +270,7 @@ def test_answers_with_odd_line_ends_and_a_line_in_writing(built: Path) -> None:
     items = read_items(built)
     store = Store(built, "m")
     store.begin({})
-    store.add([{"id": items[0].id, "text": f"1. {items[0].gold[0]}\u2028\x85 2. {items[0].gold[1]}"}])
+    store.add([{"id": items[0].id, "text": f"1. {items[0].gold[0]}\u2028\x85 2. {items[0].gold[1]} \ud83d"}])
     with store.lines.open("ab") as handle:
         handle.write('{"id": "US/n2/r1/002", "text": "1. 春'.encode()[:-1])  # killed in the middle of a character
     assert read_answers(built, items)["m"] == {items[0].id: Answer(items[0].gold, "full")}

@@ -59,8 +59,8 @@ class Store:
         return {}
 
     def add(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Append finished answers."""
-        with self.lines.open("a", encoding="utf-8", newline="\n") as handle:
+        """Append finished answers; half a surrogate pair, which a service may send, is written as JSON's own escape."""
+        with self.lines.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as handle:
             handle.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
     def note(self, facts: Mapping[str, Any]) -> None:
