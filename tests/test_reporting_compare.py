@@ -169,7 +169,7 @@ class TestSeveralFolders:
         printed = capsys.readouterr().out
         head, _, *rows = printed.splitlines()
         assert head.split() == ["metric", "language", "verbalisation", "stats", "better", "perfect"]
-        assert re.fullmatch(r"R@1 +cs +gt +0\.\d{3} \[[\d., ]+\] +0\.\d{3} \[[\d., ]+\] +1\.000", rows[1])
+        assert re.fullmatch(r"R@1 +cs +gt +0\.\d{3} \[[\d., ]+\] +0\.\d{3} \[[\d., ]+\] +1\.000 \[[\d., ]+\]", rows[1])
         assert "Holm over languages × folders (pooled: over folders)" in printed
         assert "160 rows in both; only in stats: 0, only in better: 0" in printed
         assert "80 rows in both; only in stats: 80, only in perfect: 0" in printed
