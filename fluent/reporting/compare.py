@@ -10,7 +10,7 @@ average, the main figures) and a forest plot (PDF, PNG), and prints the main fig
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -101,21 +101,28 @@ def several_folders(arguments: argparse.Namespace) -> tuple[pd.DataFrame, list[P
     folders = open_folders(arguments)
     tables = {label: chosen_tables(folder, arguments) for label, folder in folders.items()}
     remarks = [remark for label, folder in folders.items() for remark in _remarks(folder, tables[label], arguments, f"{label}: ")]
-    names = {label: list(dict.fromkeys(v for table in part for v in table.verbalisations)) for label, part in tables.items()}
+    table, shared, pairs = pair_folders(tables, own_form=arguments.own_form)
     first, *others = folders
+    sizes = {label: sum(map(len, part)) for label, part in tables.items()}
     for other in others:
-        if not set(names[first]) & set(names[other]):
-            raise UserError(f"{folders[first].path} and {folders[other].path} share no verbalisation; nothing can be paired")
-    ranks = {label: fact_ranks(part, prefix=f"{label}:", own_form=arguments.own_form) for label, part in tables.items()}
-    table, shared = align(ranks)
-    for other in others:
-        only = [len(ranks[label]) - shared[other] for label in (first, other)]
+        only = [sizes[label] - shared[other] for label in (first, other)]
         remarks.append(f"{shared[other]} rows in both; only in {first}: {only[0]}, only in {other}: {only[1]}")
         protocols = [tables[label][0].protocol for label in (first, other)]
         if protocols[0] != protocols[1]:
             remarks.append(f"protocols differ ({first} {protocols[0]}, {other} {protocols[1]}): the ranks are among different candidates")
-    pairs = [Pair(f"{first}:{v}", f"{other}:{v}", family=v) for v in names[first] for other in others if v in names[other]]
     return table, pairs, remarks
+
+
+def pair_folders(tables: Mapping[str, Sequence[RankTable]], *, own_form: bool = False) -> tuple[pd.DataFrame, dict[str, int], list[Pair]]:
+    """Ranks of several folders (label -> dumps) side by side, how many facts each shares with the first, and the pairs to compare."""
+    names = {label: list(dict.fromkeys(v for table in part for v in table.verbalisations)) for label, part in tables.items()}
+    first, *others = tables
+    for other in others:
+        if not set(names[first]) & set(names[other]):
+            raise UserError(f"{first} and {other} share no verbalisation; nothing can be paired")
+    table, shared = align({label: fact_ranks(part, prefix=f"{label}:", own_form=own_form) for label, part in tables.items()})
+    pairs = [Pair(f"{first}:{v}", f"{other}:{v}", family=v) for v in names[first] for other in others if v in names[other]]
+    return table, shared, pairs
 
 
 def chosen_tables(folder: DumpFolder, arguments: argparse.Namespace) -> list[RankTable]:

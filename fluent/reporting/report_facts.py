@@ -11,7 +11,7 @@ import gzip
 import json
 import math
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,72 @@ def collect_facts(tables: Sequence[RankTable], source: Source) -> dict[str, Any]
             for name, values in part.items():
                 ways[v][name] += values
     return {"tables": spans, "columns": columns, "verbalisations": verbalisations, "ways": ways}
+
+
+def join_facts(payloads: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """The payloads of several folders as one: every fact once, a way ``folder:verbalisation`` for each folder's verbalisation.
+
+    models: the folders' labels. A way whose sentences are mostly those of an earlier folder names it as ``like`` and has
+    null where sentence and object are the same.
+    """
+    places: dict[tuple[str, str], dict[tuple[str, str], int]] = {}
+    for payload in payloads.values():
+        for lang, relation, *_ in payload["tables"]:
+            places.setdefault((lang, relation), {})
+    for payload in payloads.values():
+        columns = payload["columns"]
+        for lang, relation, first, last in payload["tables"]:
+            known = places[lang, relation]
+            for fact in range(first, last):
+                known.setdefault((columns["sub_uri"][fact], columns["obj_uri"][fact]), len(known))
+    starts, total = {}, 0
+    for table, known in places.items():
+        starts[table], total = total, total + len(known)
+    joined: dict[str, Any] = {
+        "tables": [[*table, starts[table], starts[table] + len(known)] for table, known in places.items()],
+        "columns": {name: [None] * total for name in (*_COLUMNS, *_OPTIONAL)},
+        "models": list(payloads),
+        "verbalisations": [],
+        "ways": {},
+    }
+    for label, payload in payloads.items():
+        columns = payload["columns"]
+        targets = [
+            starts[lang, relation] + places[lang, relation][columns["sub_uri"][fact], columns["obj_uri"][fact]]
+            for lang, relation, first, last in payload["tables"]
+            for fact in range(first, last)
+        ]
+        for name, values in columns.items():
+            column = joined["columns"][name]
+            for target, value in zip(targets, values, strict=True):
+                if column[target] is None:
+                    column[target] = value
+        for v in payload["verbalisations"]:
+            way = {name: _scattered(values, targets, total) for name, values in payload["ways"][v].items()}
+            joined["ways"][f"{label}:{v}"] = _without_known_sentences(way, v, joined)
+            joined["verbalisations"].append(f"{label}:{v}")
+    return joined
+
+
+def _scattered(values: Sequence[Any], targets: Sequence[int], total: int) -> list[Any]:
+    found = [None] * total
+    for target, value in zip(targets, values, strict=True):
+        found[target] = value
+    return found
+
+
+def _without_known_sentences(way: dict[str, Any], verbalisation: str, joined: dict[str, Any]) -> dict[str, Any]:
+    like = next((name for name in joined["verbalisations"] if name.rpartition(":")[2] == verbalisation), None)
+    if like is None:
+        return way
+    text = ("sentence", "start", "end")
+    for fact, (own, earlier) in enumerate(
+        zip(*(zip(*(one[name] for name in text), strict=True) for one in (way, joined["ways"][like])), strict=True)
+    ):
+        if own == earlier:
+            for name in text:
+                way[name][fact] = None
+    return way | {"like": like}
 
 
 def _way(table: RankTable, verbalisation: str, best: dict[tuple[int, str], list[Any]]) -> dict[str, list[Any]]:

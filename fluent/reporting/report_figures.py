@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,13 +26,13 @@ class Graph:
     """One graph of the page.
 
     figures: plotly JSON by name; among several the page offers a choice. height: in pixels.
-    small: another figure for a narrow screen, with its own height, where the first would be cramped.
+    small: other figures by the same names for a narrow screen, with their own height, where the first would be cramped.
     """
 
     caption: str
     figures: dict[str, dict[str, Any]]
     height: int
-    small: dict[str, Any] | None = None
+    small: dict[str, dict[str, Any]] = field(default_factory=dict)
     small_height: int = 0
 
     def data(self) -> dict[str, Any]:
@@ -65,7 +65,8 @@ def graphs(tables: Sequence[RankTable]) -> list[Graph]:
     return found
 
 
-def _style(names: Sequence[str], name: str) -> tuple[str, str]:
+def style(names: Sequence[str], name: str) -> tuple[str, str]:
+    """Colour and symbol of one of the names."""
     place = names.index(name)
     return COLOURS[place % len(COLOURS)], SYMBOLS[place % len(SYMBOLS)]
 
@@ -84,7 +85,7 @@ def recall_curves(values: pd.DataFrame, names: Sequence[str]) -> Graph:
     """R@1 … R@5 per language, mean over its relations."""
     (wide, rows), (small, small_rows) = (_recall_panels(values, names, widest) for widest in (4, 2))
     caption = "R@k for k = 1 to 5, mean over relations, one panel a language."
-    return Graph(caption, {"": wide}, 120 + 210 * rows, small, 120 + 190 * small_rows)
+    return Graph(caption, {"": wide}, 120 + 210 * rows, {"": small}, 120 + 190 * small_rows)
 
 
 def _recall_panels(values: pd.DataFrame, names: Sequence[str], widest: int) -> tuple[dict[str, Any], int]:
@@ -97,7 +98,7 @@ def _recall_panels(values: pd.DataFrame, names: Sequence[str], widest: int) -> t
     for lang in languages:
         for v in names:
             if (lang, v) in means.index:
-                colour, symbol = _style(names, v)
+                colour, symbol = style(names, v)
                 figure.add_trace(
                     go.Scatter(
                         x=depths,
@@ -115,7 +116,7 @@ def _recall_panels(values: pd.DataFrame, names: Sequence[str], widest: int) -> t
                 seen.add(v)
     figure.update_xaxes(dtick=1)
     figure.update_yaxes(rangemode="tozero")
-    return _plain(figure), rows
+    return plain(figure), rows
 
 
 def rank_boxes(tables: Sequence[RankTable], names: Sequence[str]) -> Graph:
@@ -140,13 +141,13 @@ def rank_boxes(tables: Sequence[RankTable], names: Sequence[str]) -> Graph:
                 upperfence=high,
                 mean=[round(value, 3) for value in mean],
                 name=html.escape(v),
-                marker={"color": _style(names, v)[0]},
+                marker={"color": style(names, v)[0]},
             )
         )
     figure.update_layout(boxmode="group")
     ticks = [1, 2, 5, 10, 20, 50]
     figure.update_yaxes(title="rank (1 is best)", type="log", tickvals=ticks, ticktext=[str(tick) for tick in ticks])
-    return Graph("Ranks of all facts: quartiles, mean (dashed), 5th and 95th percentile; logarithmic.", {"": _plain(figure)}, 400)
+    return Graph("Ranks of all facts: quartiles, mean (dashed), 5th and 95th percentile; logarithmic.", {"": plain(figure)}, 400)
 
 
 def gain_map(values: pd.DataFrame, names: Sequence[str]) -> Graph:
@@ -172,7 +173,7 @@ def gain_map(values: pd.DataFrame, names: Sequence[str]) -> Graph:
         )
         figure.update_xaxes(showgrid=False)
         figure.update_yaxes(showgrid=False)
-        figures[v] = _plain(figure)
+        figures[v] = plain(figure)
     height = 120 + 26 * values["relation"].nunique()
     return Graph(f"Gain in R@1 over {names[0]}: blue where the verbalisation is better, red where it is worse.", figures, height)
 
@@ -193,7 +194,7 @@ def dumbbells(values: pd.DataFrame, names: Sequence[str]) -> Graph:
         )
         for v in names:
             if v in wide:
-                colour, symbol = _style(names, v)
+                colour, symbol = style(names, v)
                 figure.add_trace(
                     go.Scatter(
                         x=wide[v].round(4).tolist(),
@@ -206,11 +207,11 @@ def dumbbells(values: pd.DataFrame, names: Sequence[str]) -> Graph:
                 )
         figure.update_xaxes(title="R@1", range=[-0.03, 1.03])
         figure.update_yaxes(type="category")
-        figures[str(lang)] = _plain(figure)
+        figures[str(lang)] = plain(figure)
     return Graph("R@1 by relation.", figures, 140 + 26 * values["relation"].nunique())
 
 
-def _plain(figure: go.Figure) -> dict[str, Any]:
+def plain(figure: go.Figure) -> dict[str, Any]:
     """The figure without plotly's default template, which would outweigh the data and override the page's look."""
     parts: dict[str, Any] = json.loads(figure.to_json())
     parts["layout"].pop("template", None)

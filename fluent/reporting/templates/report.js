@@ -13,16 +13,19 @@ const fold = (text) => {
   const lower = text.toLowerCase();
   return ascii.test(lower) ? lower : lower.normalize("NFD").replace(/\p{M}+/gu, "");
 };
+/* More columns of ranks than this would leave no room for the fact. */
+const MOST_COLUMNS = 8;
 const narrow = window.matchMedia("(max-width: 760px)");
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
-const state = { data: null, count: 0, table: null, folded: null, foldedUpTo: 0, shown: null, chosen: 0, open: false };
+const state = { data: null, ways: [], count: 0, table: null, folded: null, foldedUpTo: 0, shown: null, chosen: 0, open: false };
 
 async function readFacts() {
   const packed = byId("facts-data").textContent;
   const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   state.data = await new Response(stream).json();
+  state.ways = state.data.verbalisations;
   byId("facts-data").remove();
   const { tables, columns } = state.data;
   state.count = columns.row.length;
@@ -35,6 +38,13 @@ async function readFacts() {
 const languageOf = (fact) => state.data.tables[state.table[fact]][0];
 const relationOf = (fact) => state.data.tables[state.table[fact]][1];
 const rankOf = (fact, way) => state.data.ways[way].rank[fact];
+/* With several models a way is "model:verbalisation"; a sentence that an earlier model has too stands there alone. */
+const modelOf = (way) => way.slice(0, way.lastIndexOf(":"));
+const verbalisationOf = (way) => (state.data.models ? way.slice(way.lastIndexOf(":") + 1) : way);
+const wordsOf = (fact, way) => {
+  const part = state.data.ways[way];
+  return part.sentence[fact] === null && part.like ? state.data.ways[part.like] : part;
+};
 
 /* What a search looks through, folded to bare lower-case letters; made in idle time, and at the latest by the first search. */
 function foldFact(fact) {
@@ -56,7 +66,7 @@ function foldInIdleTime() {
 }
 
 function outcomeTest(value) {
-  const ways = state.data.verbalisations;
+  const { ways } = state;
   const right = (fact, way) => rankOf(fact, way) !== null && rankOf(fact, way) <= 1;
   if (value === "all") return (fact) => ways.every((way) => rankOf(fact, way) === null || right(fact, way));
   if (value === "none") return (fact) => !ways.some((way) => right(fact, way));
@@ -66,12 +76,12 @@ function outcomeTest(value) {
 
 function orderBy(value) {
   const [kind, index] = value.split(":");
-  const { verbalisations } = state.data;
-  const way = verbalisations[Number(index)];
+  const { ways } = state;
+  const way = ways[Number(index)];
   const key = {
     worst: (fact) => -(rankOf(fact, way) ?? -1),
-    gain: (fact) => (rankOf(fact, way) === null ? Infinity : rankOf(fact, way) - rankOf(fact, verbalisations[0])),
-    loss: (fact) => (rankOf(fact, way) === null ? Infinity : rankOf(fact, verbalisations[0]) - rankOf(fact, way)),
+    gain: (fact) => (rankOf(fact, way) === null ? Infinity : rankOf(fact, way) - rankOf(fact, ways[0])),
+    loss: (fact) => (rankOf(fact, way) === null ? Infinity : rankOf(fact, ways[0]) - rankOf(fact, way)),
   }[kind];
   const keys = new Float64Array(state.count);
   for (const fact of state.shown) keys[fact] = key(fact);
@@ -116,7 +126,7 @@ function rankCell(fact, way) {
 }
 
 function layRow(row) {
-  const ways = state.data.verbalisations.length;
+  const ways = state.ways.length;
   row.style.gridTemplateColumns = narrow.matches
     ? `minmax(0, 1fr) repeat(${ways}, 2.6rem)`
     : `3rem 4rem minmax(0, 1.3fr) minmax(0, 1fr) repeat(${ways}, minmax(3.5rem, 5.5rem))`;
@@ -125,7 +135,7 @@ function layRow(row) {
 
 function makeRow(place, height) {
   const fact = state.shown[place];
-  const { columns, verbalisations } = state.data;
+  const { columns } = state.data;
   const row = layRow(make("div", place === state.chosen ? "row item chosen" : "row item"));
   row.id = `fact-${place}`;
   row.setAttribute("role", "row");
@@ -144,7 +154,7 @@ function makeRow(place, height) {
     cells = [make("span", "language", languageOf(fact)), make("span", "relation", relationOf(fact)), subject, object];
   }
   for (const cell of cells) cell.dir = "auto";
-  cells.push(...verbalisations.map((way) => rankCell(fact, way)));
+  cells.push(...state.ways.map((way) => rankCell(fact, way)));
   for (const cell of cells) cell.setAttribute("role", "gridcell");
   row.append(...cells);
   return row;
@@ -201,8 +211,49 @@ function smallTable(headers, rows) {
   return table;
 }
 
+/* One way of one fact: its heading with the rank, its sentence unless that was told already, its forms and best candidates. */
+function wayParts(fact, way, heading, told) {
+  const part = state.data.ways[way];
+  if (part.rank[fact] === null) {
+    heading.append(make("span", "muted", "not in this dump"));
+    return [heading];
+  }
+  const parts = [heading];
+  const rank = rankCell(fact, way);
+  rank.textContent = `rank ${rank.textContent}`;
+  heading.append(rank);
+  const words = wordsOf(fact, way);
+  const text = words.sentence[fact];
+  if (text !== told) {
+    const sentence = make("p", "sentence");
+    sentence.dir = "auto";
+    sentence.lang = languageOf(fact);
+    const [start, end] = [words.start[fact], words.end[fact]];
+    sentence.append(text.slice(0, start));
+    if (end > start) sentence.append(make("mark", "", text.slice(start, end)));
+    sentence.append(text.slice(end));
+    parts.push(sentence);
+  }
+  if (part.prompt_prob[fact] !== null) parts.push(make("p", "muted", `log-probability of the prompt ${part.prompt_prob[fact]}`));
+  const forms = part.forms[fact];
+  if (forms) {
+    const rows = [];
+    for (let i = 0; i < forms.length; i += 2) rows.push({ cells: [forms[i], forms[i + 1]], className: "" });
+    parts.push(smallTable(["correct form", "rank"], rows));
+  }
+  const best = part.candidates[fact];
+  if (best) {
+    const rows = [];
+    for (let i = 0; i < best.length; i += 3) {
+      rows.push({ cells: [best[i], best[i + 1], best[i + 2] ? "right" : "distractor"], className: best[i + 2] ? "right" : "" });
+    }
+    parts.push(smallTable(["best candidates", "log-probability", ""], rows));
+  }
+  return parts;
+}
+
 function showDetail(fact) {
-  const { columns, ways, verbalisations } = state.data;
+  const { columns, verbalisations } = state.data;
   const detail = byId("detail");
   const button = make("button", "close", "Close");
   button.type = "button";
@@ -212,40 +263,12 @@ function showDetail(fact) {
   const where = `${languageOf(fact)} ${relationOf(fact)}, row ${columns.row[fact]}: ${columns.sub_uri[fact]} → ${columns.obj_uri[fact]}`;
   detail.replaceChildren(button, title, make("p", "muted", where));
   if (columns.en[fact]) detail.append(make("p", "muted", columns.en[fact]));
-  for (const way of verbalisations) {
-    const part = ways[way];
-    const heading = make("h4", "", way);
-    if (part.rank[fact] === null) {
-      heading.append(make("span", "muted", "not in this dump"));
-      detail.append(heading);
-      continue;
-    }
-    const rank = rankCell(fact, way);
-    rank.textContent = `rank ${rank.textContent}`;
-    heading.append(rank);
-    const sentence = make("p", "sentence");
-    sentence.dir = "auto";
-    sentence.lang = languageOf(fact);
-    const text = part.sentence[fact];
-    const [start, end] = [part.start[fact], part.end[fact]];
-    sentence.append(text.slice(0, start));
-    if (end > start) sentence.append(make("mark", "", text.slice(start, end)));
-    sentence.append(text.slice(end));
-    detail.append(heading, sentence);
-    if (part.prompt_prob[fact] !== null) detail.append(make("p", "muted", `log-probability of the prompt ${part.prompt_prob[fact]}`));
-    const forms = part.forms[fact];
-    if (forms) {
-      const rows = [];
-      for (let i = 0; i < forms.length; i += 2) rows.push({ cells: [forms[i], forms[i + 1]], className: "" });
-      detail.append(smallTable(["correct form", "rank"], rows));
-    }
-    const best = part.candidates[fact];
-    if (best) {
-      const rows = [];
-      for (let i = 0; i < best.length; i += 3) {
-        rows.push({ cells: [best[i], best[i + 1], best[i + 2] ? "right" : "distractor"], className: best[i + 2] ? "right" : "" });
-      }
-      detail.append(smallTable(["best candidates", "log-probability", ""], rows));
+  for (const name of new Set(verbalisations.map(verbalisationOf))) {
+    let told = null;
+    if (state.data.models) detail.append(make("h4", "", name));
+    for (const way of verbalisations.filter((other) => verbalisationOf(other) === name)) {
+      detail.append(...wayParts(fact, way, state.data.models ? make("h5", "", modelOf(way)) : make("h4", "", name), told));
+      if (rankOf(fact, way) !== null) told = wordsOf(fact, way).sentence[fact];
     }
   }
   detail.hidden = false;
@@ -265,24 +288,45 @@ function onKey(event) {
 }
 
 function fillControls() {
-  const { tables, verbalisations } = state.data;
-  const add = (select, value, text) => byId(select).append(new Option(text, value));
-  for (const lang of [...new Set(tables.map(([name]) => name))]) add("language", lang, lang);
+  const { tables, models, verbalisations } = state.data;
+  for (const lang of [...new Set(tables.map(([name]) => name))]) addOption("language", lang, lang);
   const relations = [...new Set(tables.map(([, name]) => name))];
-  for (const name of relations.sort((a, b) => a.localeCompare(b, "en", { numeric: true }))) add("relation", name, name);
-  add("outcome", "all", "rank 1 in every verbalisation");
-  add("outcome", "none", "rank 1 in none");
-  verbalisations.forEach((first, i) => verbalisations.forEach((second, j) => {
-    if (i !== j) add("outcome", `${i}>${j}`, `rank 1 in ${first}, not in ${second}`);
+  for (const name of relations.sort((a, b) => a.localeCompare(b, "en", { numeric: true }))) addOption("relation", name, name);
+  if (models) {
+    const names = [...new Set(verbalisations.map(verbalisationOf))];
+    if (verbalisations.length <= MOST_COLUMNS) addOption("ranks", "all", "all models");
+    if (models.length <= MOST_COLUMNS) names.forEach((name, i) => addOption("ranks", `verbalisation:${i}`, `${name}, by model`));
+    models.forEach((model, i) => addOption("ranks", `model:${i}`, `${model}, by verbalisation`));
+  }
+  showWays();
+}
+
+const addOption = (select, value, text) => byId(select).append(new Option(text, value));
+
+/* Which ranks stand in the list; outcomes and orders speak of these. */
+function showWays() {
+  const { models, verbalisations } = state.data;
+  const [kind, index] = (models ? byId("ranks").value : "all").split(":");
+  const wanted = kind === "model" ? models[Number(index)] : [...new Set(verbalisations.map(verbalisationOf))][Number(index)];
+  const tests = { all: () => true, model: (way) => modelOf(way) === wanted, verbalisation: (way) => verbalisationOf(way) === wanted };
+  state.ways = verbalisations.filter(tests[kind]);
+  const shown = { all: (way) => way, model: verbalisationOf, verbalisation: modelOf }[kind];
+  const names = state.ways.map(shown);
+  for (const select of ["outcome", "order"]) byId(select).length = 1;
+  const each = { all: models ? "way" : "verbalisation", model: "verbalisation", verbalisation: "model" }[kind];
+  addOption("outcome", "all", `rank 1 in every ${each}`);
+  addOption("outcome", "none", "rank 1 in none");
+  names.forEach((first, i) => names.forEach((second, j) => {
+    if (i !== j) addOption("outcome", `${i}>${j}`, `rank 1 in ${first}, not in ${second}`);
   }));
-  verbalisations.forEach((way, i) => {
-    add("order", `worst:${i}`, `worst rank in ${way} first`);
-    if (i) add("order", `gain:${i}`, `largest gain of ${way} first`);
-    if (i) add("order", `loss:${i}`, `largest loss of ${way} first`);
+  names.forEach((name, i) => {
+    addOption("order", `worst:${i}`, `worst rank in ${name} first`);
+    if (i) addOption("order", `gain:${i}`, `largest gain of ${name} first`);
+    if (i) addOption("order", `loss:${i}`, `largest loss of ${name} first`);
   });
   const head = layRow(byId("head"));
   head.setAttribute("aria-rowindex", "1");
-  head.replaceChildren(...["lang.", "relation", "subject", "object", ...verbalisations].map((name, i) => {
+  head.replaceChildren(...["lang.", "relation", "subject", "object", ...names].map((name, i) => {
     const cell = make("span", i > 3 ? "rank" : "", name);
     cell.setAttribute("role", "columnheader");
     cell.title = i > 3 ? `rank in ${name}` : name;
@@ -300,6 +344,7 @@ async function start() {
   let waiting = 0;
   byId("search").addEventListener("input", () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(applyFilters); });
   for (const id of ["language", "relation", "outcome", "order"]) byId(id).addEventListener("change", applyFilters);
+  if (state.data.models) byId("ranks").addEventListener("change", () => { showWays(); applyFilters(); });
   byId("filters").addEventListener("submit", (event) => event.preventDefault());
   byId("viewport").addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
   byId("grid").addEventListener("keydown", onKey);
@@ -343,7 +388,8 @@ function drawGraphs() {
   const show = (div) => {
     const select = document.querySelector(`select[data-graph="${div.dataset.graph}"]`);
     const { figures, small, heights } = graphs[Number(div.dataset.graph)];
-    const figure = narrow.matches && small ? small : (select && figures[select.value]) || Object.values(figures)[0];
+    const name = select ? select.value : Object.keys(figures)[0];
+    const figure = (narrow.matches && small[name]) || figures[name];
     div.style.height = `${heights[Number(narrow.matches)]}px`;
     const copy = structuredClone(figure);
     copy.layout.xaxis ??= {};
