@@ -11,7 +11,7 @@ from importlib import metadata
 
 from fluent.console import UserError, note
 from fluent.scoring.assembling import assemble
-from fluent.scoring.contract import Arithmetic, Plan, Request, RequestScore, ScorerDescription, Tokenisation
+from fluent.scoring.contract import Arithmetic, Plan, Request, RequestScore, ScorerDescription, Tokenisation, score_all
 from fluent.scoring.models import LoadedModel, load_model
 from fluent.scoring.network import Network
 from fluent.scoring.paths import PaddedPath
@@ -109,15 +109,7 @@ class CausalScorer:
         on_pack: Callable[[int, int], None] | None = None,
     ) -> list[RequestScore]:
         """Plan and score everything; ``on_pack(done, total)`` after each pack. An unscorable request is a UserError."""
-        plan = self.plan(requests, tokenisation)
-        for number, reason in plan.unscorable.items():
-            raise UserError(f"request {number + 1} cannot be scored: {reason}")
-        scores: dict[int, RequestScore] = {}
-        for number in range(len(plan.packs)):
-            scores.update(self.score_pack(plan, number, arithmetic))
-            if on_pack is not None:
-                on_pack(number + 1, len(plan.packs))
-        return [scores[number] for number in range(len(requests))]
+        return score_all(self, requests, tokenisation, arithmetic, on_pack)
 
     def tokens(self, token_ids: Sequence[int]) -> list[str]:
         """The tokens' own spellings, for showing to a person."""

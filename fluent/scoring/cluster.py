@@ -15,7 +15,7 @@ import ray
 import torch
 
 from fluent.console import UserError, note
-from fluent.scoring.contract import Arithmetic, Plan, Request, RequestScore, ScorerDescription, Tokenisation
+from fluent.scoring.contract import Arithmetic, Plan, Request, RequestScore, ScorerDescription, Tokenisation, score_all
 from fluent.scoring.executors import Cluster, Queries, in_order
 from fluent.scoring.masked import pieces_of
 from fluent.scoring.masked_contract import TypedResult
@@ -129,15 +129,7 @@ class ClusterScorer:
         on_pack: Callable[[int, int], None] | None = None,
     ) -> list[RequestScore]:
         """Plan and score everything; an unscorable request is a ``UserError``."""
-        plan = self.plan(requests, tokenisation)
-        for number, reason in plan.unscorable.items():
-            raise UserError(f"request {number + 1} cannot be scored: {reason}")
-        scores: dict[int, RequestScore] = {}
-        for done, (_, fresh) in enumerate(self.score_packs(plan, range(len(plan.packs)), arithmetic), start=1):
-            scores |= fresh
-            if on_pack is not None:
-                on_pack(done, len(plan.packs))
-        return [scores[number] for number in range(len(requests))]
+        return score_all(self, requests, tokenisation, arithmetic, on_pack)
 
     def tokens(self, token_ids: Sequence[int]) -> list[str]:
         """The tokens' own spellings."""

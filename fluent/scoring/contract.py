@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from fluent.console import UserError
+
 Tokenisation = Literal["separate", "joint"]
 """separate: prompt ids ++ candidate ids, each tokenised alone (protocol `paper`).
 joint: prompt + candidate tokenised as one string, cut by character offsets (protocol `corrected`)."""
@@ -143,3 +145,22 @@ def score_packs(
         return
     for number in numbers:
         yield number, scorer.score_pack(plan, number, arithmetic)
+
+
+def score_all(
+    scorer: Scorer,
+    requests: Sequence[Request],
+    tokenisation: Tokenisation,
+    arithmetic: Arithmetic,
+    on_pack: Callable[[int, int], None] | None,
+) -> list[RequestScore]:
+    """``Scorer.score`` of a scorer that plans and scores packs."""
+    plan = scorer.plan(requests, tokenisation)
+    for number, reason in plan.unscorable.items():
+        raise UserError(f"request {number + 1} cannot be scored: {reason}")
+    scores: dict[int, RequestScore] = {}
+    for done, (_, fresh) in enumerate(score_packs(scorer, plan, range(len(plan.packs)), arithmetic), start=1):
+        scores |= fresh
+        if on_pack is not None:
+            on_pack(done, len(plan.packs))
+    return [scores[number] for number in range(len(requests))]
