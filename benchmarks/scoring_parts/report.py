@@ -130,7 +130,8 @@ def section(results: dict[str, Any], goals: list[tuple[str, str, str, bool]], ru
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("torch", "transformers"))
     peers = "lm-eval 0.4.13, minicons 0.3.39, lm-pub-quiz 0.3.3 in an environment of their own"
     disturbed = [one["foreign"] for part in ("small", "large") for sets in results[part].values() for runs in sets.values() for one in runs]
-    lines = [f"## Scoring engine, run {run}", "", f"`python benchmarks/scoring.py --run {run}`, {results['minutes']:.0f} minutes."]
+    rounds = " --one-round` (peers and reference timed once)" if results.get("one_round") else "`"
+    lines = [f"## Scoring engine, run {run}", "", f"`python benchmarks/scoring.py --run {run}{rounds}, {results['minutes']:.0f} minutes."]
     lines += [f"Machine: {_processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, {versions}; {peers}."]
     lines += [
         f"Other programs took {max(disturbed):.0%} of the machine at most during a timing, {median(disturbed):.0%} in the median.",
