@@ -160,8 +160,11 @@ def test_explain_prints_one_fact_best_first(desk: Desk) -> None:
     assert status == 0
     assert "cs_P19_test.tsv row 3, gt: s3 (Q3), P19, Ostrava (Q103)" in out
     assert "prompt     'Osoba 3 se narodila v '" in out and "⟦Ostravě⟧" in out
-    scored = [float(line.split()[1]) for line in out.split("row 3, gt")[1].splitlines() if re.match(r" +\d+ ", line)]
-    assert scored == sorted(scored, reverse=True) and len(scored) == 18
+    lines = re.findall(r"^ *(\d*) +(\d+) +(-\d+\.\d{4}) +(\S+)", out.split("row 3, gt")[1], re.M)
+    scored = [float(logprob) for _, _, logprob, _ in lines]
+    assert scored == sorted(scored, reverse=True) and [int(wide) for _, wide, *_ in lines] == list(range(1, 19))
+    narrow = [int(rank) for rank, *_ in lines if rank]
+    assert narrow == list(range(1, len(narrow) + 1)) and len(narrow) < 18
     assert re.search(r"\d+ +-\d+\.\d{4} +Ostravě +correct +'O':-\d", out)
     assert re.search(r"Ostrau +alias \(correct in the wide ranks\)", out)
     assert desk.type("explain", "-l", "all", "--subject", "Q3")[1].count("row 3, gt") == 3
@@ -170,6 +173,10 @@ def test_explain_prints_one_fact_best_first(desk: Desk) -> None:
     status, _, err = desk.type("explain", "-l", "cs", "-r", "P19", "--subject", "Q777")
     assert status == 2 and "--subject Q777 is in none of cs_P19_test.tsv" in err
     assert not [name for name in desk.files() if name.startswith("stats")]
+    assert desk.type("-l", "cs", "-r", "P19", "--out", "stats/x")[0] == 0
+    for folder, column in (("stats", 0), ("stats_wide", 1)):
+        dump = read_dump(open_source(desk.folder / folder / "x"), "cs_P19_template_gt.tsv").table.loc[3, "gt_true_ranks"]
+        assert {form: int(line[column]) for line in lines if (form := line[3]) in dump} == dump
 
 
 def test_explain_shows_entities_where_the_protocol_ranks_them(desk: Desk) -> None:
@@ -257,7 +264,7 @@ def test_a_full_disk_gets_one_line_and_the_run_goes_on_afterwards(desk: Desk, mo
     assert (status, out) == (2, "")
     assert re.fullmatch(r".*: error: No space left on device at stats/.*; free space or choose another folder, then run .*\n", err)
     assert not [name for name in desk.files() if name.endswith((".tsv", ".partial")) and name.startswith("stats")]
-    assert desk.type("-l", "cs", "-r", "P19")[0] == 0
+    assert desk.type("-l", "cs", "-r", "P19", "--out", "stats/x")[0] == 0
     assert 0 < len(desk.scorers[1].packs_scored) < 6
 
 

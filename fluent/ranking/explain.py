@@ -62,13 +62,17 @@ def _prompt_lines(question: Question, answer: RequestScore, scorer: Scorer) -> l
 
 
 def _form_table(question: Question, answer: RequestScore, scorer: Scorer) -> str:
-    """Protocol `paper`: each form is a candidate of its own."""
-    ranks = stable_ranks([part.logprob for part in answer.candidates])
+    """Protocol `paper`: each form is a candidate of its own; aliases have a place in the wide ranks only."""
+    logprobs = [part.logprob for part in answer.candidates]
+    wide = stable_ranks(logprobs)
+    competing = [number for number, choice in enumerate(question.choices) if choice.role != "alias"]
+    narrow = dict(zip(competing, stable_ranks([logprobs[number] for number in competing]), strict=True))
     rows = []
-    for number in sorted(range(len(ranks)), key=lambda number: ranks[number]):
+    for number in sorted(range(len(wide)), key=lambda number: wide[number]):
         choice, part = question.choices[number], answer.candidates[number]
-        rows.append([ranks[number], f"{part.logprob:.4f}", choice.form, _MARKS[choice.role], _pieces(scorer, part)])
-    return _tabulate(["rank", "log-prob", "candidate", "", "tokens and their log-probs"], rows)
+        places = [narrow.get(number, ""), wide[number]]
+        rows.append([*places, f"{part.logprob:.4f}", choice.form, _MARKS[choice.role], _pieces(scorer, part)])
+    return _tabulate(["rank", "wide", "log-prob", "candidate", "", "tokens and their log-probs"], rows)
 
 
 def _entity_table(question: Question, answer: RequestScore, scorer: Scorer) -> str:
