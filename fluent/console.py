@@ -31,6 +31,13 @@ _REMEDIES = dict.fromkeys(_DISK, _ELSEWHERE) | {
 }
 
 
+_KEPT = "what was finished is kept, the same command goes on from there"
+
+
+class _Stopped(SystemExit):
+    """SIGTERM, as a batch system sends it before it kills: what is under way is cleared up on the way out."""
+
+
 class UserError(Exception):
     """A mistake or lack that the user can mend, told in one line: what, where, what to do."""
 
@@ -50,7 +57,7 @@ def run_main(main: Callable[[Sequence[str] | None], int | None], arguments: Sequ
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # labels are UTF-8 whatever the terminal's code page is
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    signal.signal(signal.SIGTERM, _stop)
     folder, program = os.path.split(sys.argv[0])
     if program == "__main__.py":  # python -m probes.zhoblimp
         program = os.path.basename(folder)
@@ -62,8 +69,11 @@ def run_main(main: Callable[[Sequence[str] | None], int | None], arguments: Sequ
         say_error(program, str(error))
         sys.exit(EXIT_BAD_INPUT)
     except KeyboardInterrupt:
-        say_error(program, "interrupted; what was finished is kept, the same command goes on from there")
+        say_error(program, f"interrupted; {_KEPT}")
         sys.exit(EXIT_INTERRUPTED)
+    except _Stopped:
+        say_error(program, f"stopped; {_KEPT}")
+        raise
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
@@ -73,6 +83,10 @@ def run_main(main: Callable[[Sequence[str] | None], int | None], arguments: Sequ
         where = f" at {error.filename}" if error.filename is not None else ""
         say_error(program, f"{error.strerror}{where}; {_REMEDIES.get(error.errno or 0, 'check the path')}, then run the same command again")
         sys.exit(EXIT_BAD_INPUT)
+
+
+def _stop(*_: object) -> NoReturn:
+    raise _Stopped(128 + signal.SIGTERM)
 
 
 def say_error(program: str, message: str) -> None:
@@ -95,8 +109,18 @@ def progress(items: Iterable[Item], *, total: int | None = None, unit: str, labe
 
 def progress_bar(*, total: int | None, unit: str, label: str, iterable: Iterable[Item] | None = None, initial: int = 0) -> tqdm[Item]:
     """A bar to be moved by hand with ``update`` (a context manager), for work that ends in uneven steps."""
-    hidden = os.environ.get("FLUENT_PROGRESS") != "1" and not sys.stderr.isatty()
+    hidden = not is_switched_on("FLUENT_PROGRESS") and not sys.stderr.isatty()
     return tqdm(iterable, total=total, unit=f" {unit}", desc=label, initial=initial, disable=hidden, file=sys.stderr, dynamic_ncols=True)
+
+
+def is_switched_on(variable: str) -> bool:
+    """Whether the user set this environment variable to 1."""
+    return os.environ.get(variable) == "1"
+
+
+def pickles_are_trusted() -> bool:
+    """Whether weights that are no safetensors may be loaded: FLUENT_ALLOW_PICKLE=1. Reading a pickle can run code of its maker's."""
+    return is_switched_on("FLUENT_ALLOW_PICKLE")
 
 
 def use_colour() -> bool:

@@ -15,6 +15,15 @@ if TYPE_CHECKING:  # pandas stays out of `script.py --help`
 DEFAULT_MODEL = "meta-llama/Llama-2-7b-chat-hf"
 
 
+def without_home(path: str) -> str:
+    """A model's name or path as records hold it: ``~`` for the user's home folder, so that no record tells whose it was."""
+    try:
+        home = Path.home()
+        return path if home == Path(home.anchor) else f"~/{Path(path).relative_to(home).as_posix()}"
+    except (RuntimeError, ValueError):  # no home folder, or not a path in it
+        return path
+
+
 @dataclass(frozen=True)
 class Settings:
     """How to rank. ``None`` and ``auto`` leave the choice to the engine.
@@ -58,7 +67,7 @@ class Settings:
     def asked(self) -> dict[str, Any]:
         """What decides the numbers, as asked: kept in the run record, so that a finished run is known without a model."""
         return {
-            "model": self.model,
+            "model": without_home(self.model),
             "revision": self.revision,
             "dtype": self.dtype,
             "quantise": self.quantise,

@@ -21,6 +21,7 @@ import pandas as pd
 from fluent.console import UserError
 from fluent.records.atomic import write_text
 from fluent.records.benchmark import FILE_NAME, Benchmark, find_verbalisations, split_aliases
+from fluent.records.names import is_file_name
 from fluent.records.source import Source
 from fluent.records.table import format_table, read_table
 
@@ -56,10 +57,13 @@ class Dump:
 
 def dump_name(lang: str, relation: str, verbalisations: Sequence[str]) -> str:
     """The published naming: ``ru_P19_template_gt_chatgpt.tsv``. Characters that some file system refuses are a ``UserError``."""
-    bad = [name for name in verbalisations if re.search(r'[\s/\\:|*?"<>]', name)]
+    bad = [name for name in verbalisations if not is_file_name(f"x{name}x") or re.search(r"\s", name)]
     if bad:
         raise UserError(f"verbalisation {bad[0]!r} cannot stand in a file name; rename its columns")
-    return f"{lang}_{relation}_{'_'.join(verbalisations)}.tsv"
+    name = f"{lang}_{relation}_{'_'.join(verbalisations)}.tsv"
+    if not is_file_name(name):
+        raise UserError(f"{name!r} cannot be a file's name; language and relation are words such as ru and P19")
+    return name
 
 
 def find_dumps(source: Source) -> list[tuple[str, str, str]]:

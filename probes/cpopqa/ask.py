@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 
 from fluent.console import UserError, note, progress_bar
+from fluent.ranking.settings import without_home
 from probes.cpopqa.answers import Store
 from probes.cpopqa.items import Item, read_items
 from probes.cpopqa.rank import add_common, chosen, default_label
@@ -41,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     items = chosen(read_items(arguments.data), arguments.per_round)
     endpoint = arguments.endpoint or bool(arguments.base_url)
     store = Store(arguments.data, arguments.label or default_label(arguments.model, METHOD))
-    settings = {"model": arguments.model, "asked_revision": arguments.revision or "", "method": METHOD, "endpoint": endpoint}
+    settings = {"model": without_home(arguments.model), "asked_revision": arguments.revision or "", "method": METHOD, "endpoint": endpoint}
     done = store.begin(settings | ({} if endpoint else {"device": arguments.device, "dtype": arguments.dtype}))
     left = [item for item in items if item.id not in done]
     if left:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fluent.console import UserError, note, progress_bar
+from fluent.ranking.settings import without_home
 from fluent.scoring.contract import Candidate, Request, RequestScore, Scorer, score_packs
 from fluent.scoring.executors import add_executor_arguments, cluster_of, in_order, load_in
 from probes.cpopqa.answers import Store
@@ -50,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     method = METHOD + (", with examples" if arguments.examples else ", unlisted" if arguments.unlisted else "")
     method += ", sum" if arguments.sum else ""
     store = Store(arguments.data, arguments.label or default_label(arguments.model, method))
-    settings = {"model": arguments.model, "asked_revision": arguments.revision or "", "method": method}
+    settings = {"model": without_home(arguments.model), "asked_revision": arguments.revision or "", "method": method}
     done = store.begin(settings | {"device": arguments.device, "dtype": arguments.dtype})
     left = [item for item in items if item.id not in done]
     if left:

@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from fluent.console import UserError, note, progress_bar, split_list
+from fluent.ranking.settings import without_home
 from fluent.records.facts import read_templates
 from fluent.records.source import open_source
 from fluent.scoring.executors import Cluster, add_executor_arguments, cluster_of, load_in
@@ -206,7 +207,8 @@ def read_template_sets(path: Path | None) -> dict[str, Mapping[str, str]] | None
 def _settings(options: Options, questions: QuestionSet, candidates: tuple[str, ...], stamp: list[list[Any]]) -> dict[str, Any]:
     facts = [(one.triple.lineid, one.left, one.right, one.triple.obj_label) for one in questions.questions]
     return {
-        "model": options.model, "revision": options.revision, "stamp": stamp, "method": options.method, "compat": options.compat,
+        "model": without_home(options.model), "revision": options.revision, "stamp": stamp, "method": options.method,
+        "compat": options.compat,
         "template": questions.template, "facts_sha256": _digest(facts),
         "candidates": len(candidates), "candidates_sha256": _digest(candidates), "max_masks": options.max_masks, "top": options.top,
         "limit": options.limit, "device": options.device, "dtype": options.dtype,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ import pyarrow.parquet as pq
 
 from fluent.console import UserError, note
 from fluent.records.atomic import write_bytes
+from fluent.records.names import as_file_name, is_file_name
 from fluent.records.run import RunRecord, file_sha256, read_run, run_path, write_run
 
 METHODS = ("tyq", "untyq", "causal", "causal-sentence")
@@ -60,7 +60,9 @@ class Place:
         return self.out / file_name(self.model) / self.method / file_name(self.templates)
 
     def file(self, lang: str, relation: str) -> Path:
-        """The Parquet file of one relation."""
+        """The Parquet file of one relation; ``UserError`` where its name, taken from the data, is no file's name here."""
+        if not is_file_name(lang) or not is_file_name(relation):
+            raise UserError(f"language {lang!r}, relation {relation!r} cannot name a result file; rename them in the data")
         return self.folder / lang / f"{relation}.parquet"
 
 
@@ -82,7 +84,7 @@ class Results:
 def file_name(word: str) -> str:
     """A model's or template set's name as a folder name."""
     local = Path(word).expanduser()
-    return re.sub(r"[^A-Za-z0-9_.-]+", "--", local.resolve().name if local.is_dir() else word).strip("-.") or "model"
+    return as_file_name(local.resolve().name if local.is_dir() else word)
 
 
 def write_result(path: Path, frame: pd.DataFrame, record: Mapping[str, Any]) -> RunRecord:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import csv
 import math
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,8 @@ from tabulate import tabulate
 
 from fluent.console import UserError, note, progress, split_list
 from fluent.linking import Linking, Unigrams, count_unigrams, read_unigrams
+from fluent.ranking.settings import without_home
+from fluent.records.names import as_file_name
 from fluent.reporting.three_formats import write_tables
 from fluent.scoring.executors import Cluster, add_executor_arguments, cluster_of, load_in
 from probes.zhoblimp.data import PairRow, read_pairs
@@ -93,7 +94,8 @@ def evaluate(
 ) -> Result:
     """One model: its kept scores if they were made in the same way, else a scoring pass; then the evidence for linking."""
     settings = {
-        "model": target.name, "revision": target.revision, "stamp": target.stamp(), "device": arguments.device, "dtype": arguments.dtype,
+        "model": without_home(target.name), "revision": target.revision, "stamp": target.stamp(), "device": arguments.device,
+        "dtype": arguments.dtype,
         "pairs": len(rows), "pairs_sha256": digest(rows),
     }  # fmt: skip
     frame = kept(settings, place)
@@ -144,8 +146,8 @@ def read_human(path: Path) -> dict[str, float]:
 
 def place_of(out: Path, target: Target) -> Place:
     """Files of one target: ``<out>/<model>/<revision>``, with characters that no file name should have replaced."""
-    name = re.sub(r"[^A-Za-z0-9_.-]+", "--", target.name if target.location == target.name else Path(target.name).name).strip("-.")
-    return Place(out / (name or "model"), re.sub(r"[^A-Za-z0-9_.-]+", "--", target.revision or "main"))
+    name = target.name if target.location == target.name else Path(target.name).name
+    return Place(out / as_file_name(name), as_file_name(target.revision or "main", instead="main"))
 
 
 def overview(table: pd.DataFrame, functions: Sequence[Linking]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fluent.console import UserError, note, progress
+from fluent.records.names import is_file_name
 from probes.zhoblimp.data import write_pairs
 from probes.zhoblimp.generator import Generated, Generator
 from probes.zhoblimp.paradigm import Paradigm, check_paradigm, read_paradigms
@@ -74,6 +75,9 @@ def output_names(paradigms: Sequence[Paradigm]) -> list[str]:
     """One file a paradigm, named by uid; where several templates share a uid, by uid and user."""
     uids = [paradigm.uid for paradigm in paradigms]
     names = [f"{one.uid}.jsonl" if uids.count(one.uid) == 1 else f"{one.uid}_{one.user}.jsonl" for one in paradigms]
+    for one, name in zip(paradigms, names, strict=True):
+        if not is_file_name(name):
+            raise UserError(f"{one.where}: {name!r} cannot be a file's name; use letters, digits, hyphens and underscores in it")
     doubled = next((name for name in names if names.count(name) > 1), None)
     if doubled:
         first, second = [one for one, name in zip(paradigms, names, strict=True) if name == doubled][:2]

@@ -117,14 +117,16 @@ CASES = [
     loading(
         "a model folder without weights",
         MODEL,
-        "model ./model has no safetensors weights (other kinds can run code when loaded); convert it, or try "
+        "model ./model has no safetensors weights (other kinds can run code when loaded); convert it, "
+        "set FLUENT_ALLOW_PICKLE=1 if you trust its maker, or try "
         "--model smollm2, which needs no download",
         _tokenizer,
     ),
     loading(
         "weights as a pickle only",
         MODEL,
-        "model ./model has no safetensors weights (other kinds can run code when loaded); convert it, or try "
+        "model ./model has no safetensors weights (other kinds can run code when loaded); convert it, "
+        "set FLUENT_ALLOW_PICKLE=1 if you trust its maker, or try "
         "--model smollm2, which needs no download",
         both(_tokenizer, put("model/pytorch_model.bin", b"\x80\x02}q\x00.")),
     ),
@@ -159,7 +161,8 @@ CASES = [
     loading(
         "a folder where the weights should be",
         MODEL,
-        "model ./model has no safetensors weights (other kinds can run code when loaded); convert it, or try "
+        "model ./model has no safetensors weights (other kinds can run code when loaded); convert it, "
+        "set FLUENT_ALLOW_PICKLE=1 if you trust its maker, or try "
         "--model smollm2, which needs no download",
         both(_tokenizer, folder(WEIGHTS)),
     ),

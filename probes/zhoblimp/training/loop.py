@@ -71,7 +71,7 @@ def train(
     bf16 = recipe.dtype == "bfloat16" or (recipe.dtype == "auto" and on_gpu and torch.cuda.is_bf16_supported())
     torch.manual_seed(recipe.seed)
     last = get_last_checkpoint(str(state_folder)) if state_folder.is_dir() else None
-    model = GPTNeoXForCausalLM.from_pretrained(last) if last else GPTNeoXForCausalLM(config)
+    model = GPTNeoXForCausalLM.from_pretrained(last, use_safetensors=True) if last else GPTNeoXForCausalLM(config)
     arguments = TrainingArguments(
         output_dir=str(state_folder),
         max_steps=max(steps),
