@@ -142,12 +142,12 @@ def growth(scorer: MaskedScorer, contexts: Sequence[tuple[str, str]], rounds: in
 
 def draw_growth(stem: Path, seconds: Sequence[float]) -> None:
     """Seconds a fact over the number of candidates."""
-    from fluent.reporting.plotting import COLOURS, look, panels, save_stem
+    from fluent.reporting.plotting import COLOURS, logarithmic_x, look, panels, save_stem
 
     with look():
         figure, (axis,) = panels(["typed queries, BERT-base's size"], width=5)
         axis.plot(GROWTH, seconds, marker="o", color=COLOURS[0])
-        axis.set_xscale("log")
+        logarithmic_x(axis)
         axis.set_ylim(bottom=0)
         axis.set_xlabel("candidates")
         axis.set_ylabel("seconds a fact")

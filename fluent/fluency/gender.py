@@ -24,7 +24,7 @@ from fluent.fluency.genders import FEMALE, MALE, phrasebook_genders, read_gender
 from fluent.fluency.judging import sentences
 from fluent.records.atomic import write_text
 from fluent.records.table import format_table
-from fluent.reporting.latex import Column, Raw, booktabs_in_blocks, number, write_table
+from fluent.reporting.latex import Column, Raw, booktabs_in_blocks, escape, number, write_table
 from fluent.reporting.loading import DumpFolder, RankTable, open_dumps
 from fluent.reporting.plotting import shown
 from fluent.reporting.selection import SLAVIC, select
@@ -178,8 +178,8 @@ def paper_layout(counts: pd.DataFrame) -> str:
         return "N/A" if np.isnan(found) else round(float(found), 3)
 
     rows: list[list[object]] = [["", "", *langs]]
-    rows += [["R@1(F)", shown(v), *(value(lang, v, "r1") for lang in langs)] for v in names]
-    rows += [[r"\%(F)", shown(v), *(value(lang, v, "feminine_share") for lang in langs)] for v in names]
+    rows += [["R@1(F)", escape(shown(v)), *(value(lang, v, "r1") for lang in langs)] for v in names]
+    rows += [[r"\%(F)", escape(shown(v)), *(value(lang, v, "feminine_share") for lang in langs)] for v in names]
     return str(tabulate(rows, tablefmt="latex_raw", disable_numparse=True))
 
 

@@ -61,7 +61,7 @@ class FolderSource:
         return sorted(entry.name for entry in self.path.iterdir() if entry.is_dir() and not _is_litter(entry.name))
 
     def folder(self, name: str) -> FolderSource:
-        return FolderSource(self.path / name)
+        return FolderSource(self.path / _bare(name))
 
     def read(self, name: str) -> bytes:
         try:
@@ -121,8 +121,8 @@ def open_source(path: Path | str, *, enter_top_folder: bool = True) -> Source:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, OSError) as error:
         raise UserError(f"{path} is neither a folder nor a readable zip file ({error})") from None
+    _refuse_escapes(path, archive.namelist())
     members = [name for name in archive.namelist() if not _is_litter(name)]
-    _refuse_escapes(path, members)
     source = ZipSource(path, archive, _grow(members))
     top = source.folders()
     if enter_top_folder and len(top) == 1 and not source.names():

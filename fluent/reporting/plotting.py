@@ -18,6 +18,7 @@ mpl.use("Agg")  # files only: no window, no display needed
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
 from fluent.console import note
 from fluent.records.atomic import replacing
@@ -49,6 +50,7 @@ LOOK = {
     "pdf.fonttype": 42,
     "svg.hashsalt": "fluent",
     "path.simplify": False,
+    "text.parse_math": False,  # names come from data: a "$" in one is a dollar sign
 }
 
 
@@ -93,6 +95,13 @@ def legend_above(figure: Figure, axis: Axes, columns: int = 4) -> None:
     """One legend for the whole figure, centred above the panels."""
     handles, labels = axis.get_legend_handles_labels()
     figure.legend(handles, labels, loc="upper center", ncols=min(columns, max(1, len(labels))), bbox_to_anchor=(0.5, 1.0))
+
+
+def logarithmic_x(axes: Axes) -> None:
+    """A logarithmic x axis labelled with plain numbers: matplotlib's own labels are formulas, which ``look`` prints as text."""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def save(figure: Figure, folder: Path, name: str, remark: str, creator: str = "stats.py") -> list[Path]:

@@ -87,9 +87,9 @@ def paper_layout(retrieval: pd.DataFrame, tests: pd.DataFrame | None, groups: Se
     def shown(value: float, starred: bool = False) -> str:
         return "N/A" if math.isnan(value) else f"{round(value, 3)}{'*' if starred else ''}"
 
-    rows = [[label(r"$\Delta$", v), SHOWN.get(v, v), *(shown(value_at(means, v, lang)) for lang in means)] for v in names]
+    rows = [[label(r"$\Delta$", v), escape(SHOWN.get(v, v)), *(shown(value_at(means, v, lang)) for lang in means)] for v in names]
     if tests is not None:
-        rows += [[label("$r$", v), SHOWN.get(v, v), *(shown(*_r_of(tests, v, lang, "p")) for lang in means)] for v in names]
+        rows += [[label("$r$", v), escape(SHOWN.get(v, v)), *(shown(*_r_of(tests, v, lang, "p")) for lang in means)] for v in names]
     text = tabulate(rows, headers=[r"\makecell{Met-\\ric}", r"\makecell{Verbali-\\zation}", *means.columns], tablefmt="latex_raw")
     _, _, rest = text.partition("\n")
     return f"\\begin{{tabular}}{{|cl|{''.join('l' * len(group) + '|' for group in groups)}}}\n{rest}"

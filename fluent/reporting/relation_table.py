@@ -12,7 +12,7 @@ from tabulate import tabulate
 from fluent.console import UserError
 from fluent.ranking.paper import POOL_LIMIT
 from fluent.reporting.distractors import distractor_counts, published_pool
-from fluent.reporting.latex import Column, Raw, booktabs_in_blocks, write_table
+from fluent.reporting.latex import Column, Raw, booktabs_in_blocks, escape, write_table
 from fluent.reporting.loading import DumpFolder, RankTable, open_dumps
 from fluent.reporting.selection import ADDITIONAL, R15, SLAVIC
 
@@ -65,8 +65,11 @@ def english_template(tables: Sequence[RankTable]) -> str:
     the template (all rows of the published files but those whose labels contain each other agree).
     """
     found: Counter[str] = Counter()
+    named = ("en_template", "en_sub_label", "en_obj_label")
     for table in tables:
-        columns = (table.facts[name] for name in ("en_template", "en_sub_label", "en_obj_label"))
+        columns = [table.facts[name] for name in named if name in table.facts]
+        if len(columns) < len(named):
+            continue
         for sentence, subject, object_label in zip(*columns, strict=True):
             if subject and object_label and sentence.count(subject) == 1 and sentence.count(object_label) == 1:
                 found[sentence.replace(subject, "[X]").replace(object_label, "[Y]")] += 1
@@ -89,7 +92,7 @@ def paper_layout(
         size = published_pool(table)
         return str(len(table)) if size == POOL_LIMIT else f"{len(table)}_{{{size}}}"
 
-    rows = [[relation, templates[relation], *(cell(lang, relation) for lang in langs)] for relation in relations]
+    rows = [[relation, escape(templates[relation]), *(cell(lang, relation) for lang in langs)] for relation in relations]
     text = tabulate(rows, headers=[r"\makecell{Relation\\ID}", "en Template", *langs], tablefmt="latex_raw", disable_numparse=True)
     _, _, rest = text.partition("\n")
     return f"\\begin{{tabular}}{{{'|l' * (len(langs) + 2)}|}}\n{rest}"

@@ -7,6 +7,7 @@ conversation that the service refuses gets an answer with its status, and the ot
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, as_completed
@@ -55,11 +56,14 @@ class ChatClient:
         ):
             ended = threading.Event()
 
-            def answer(one: Asked) -> Answer:
-                if ended.is_set():
+            def ask(one: Asked) -> Answer:
+                if ended.is_set():  # also between the tries of one row: whoever stops the run need not wait for all of them
                     raise CancelledError
+                return self._ask(client, messages(one), max_tokens(one))
+
+            def answer(one: Asked) -> Answer:
                 try:
-                    return self._patience.persist("openai", lambda: self._ask(client, messages(one), max_tokens(one)))
+                    return self._patience.persist("openai", lambda: ask(one))
                 except RowFault as fault:
                     return Answer(None, FAILED, detail=str(fault))
                 except UserError:
@@ -70,6 +74,7 @@ class ChatClient:
             try:
                 yield from _finished(tasks)
             finally:
+                ended.set()
                 pool.shutdown(wait=True, cancel_futures=True)
 
     def _ask(self, client: openai.OpenAI, messages: Any, max_tokens: int) -> Answer:
@@ -97,7 +102,8 @@ class ChatClient:
             return UserError(f"openai knows no model '{self.model}' (HTTP 404): give another model, or check OPENAI_BASE_URL")
         if status in {408, 409, 429} or status >= 500:
             return TryLater(f"HTTP {status}", retry_after(error.response.headers.get("Retry-After")))
-        return RowFault(f"HTTP {status} {code}".rstrip())
+        told = code if re.fullmatch(r"[a-z_]{1,40}", code) else ""  # a service may send anything back, even the key
+        return RowFault(f"HTTP {status} {told}".rstrip())
 
 
 def _finished(tasks: dict[Future[Answer], Asked]) -> Iterator[tuple[Asked, Answer]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 from fluent.console import UserError, note
 from fluent.records.atomic import write_bytes, write_text
+from fluent.records.names import as_file_name
 from probes.cpopqa.baselines import NAMES
 from probes.cpopqa.items import FILE, Item
 from probes.cpopqa.parsing import Answer, parse
@@ -33,12 +33,12 @@ class Store:
     @property
     def lines(self) -> Path:
         """The answers."""
-        return self.folder / FOLDER / f"{_file_name(self.label)}.jsonl"
+        return self.folder / FOLDER / f"{as_file_name(self.label, '-')}.jsonl"
 
     @property
     def run(self) -> Path:
         """What made them."""
-        return self.folder / FOLDER / f"{_file_name(self.label)}.run.json"
+        return self.folder / FOLDER / f"{as_file_name(self.label, '-')}.run.json"
 
     def begin(self, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """Finished answers by id, if they were made with these settings for these questions; other ones are refused."""
@@ -136,7 +136,3 @@ def _read_json(path: Path) -> dict[str, Any]:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     except (FileNotFoundError, ValueError, TypeError):
         raise UserError(f"{path.name} is missing or damaged: it says what made the answers; move the answers away and ask again") from None
-
-
-def _file_name(label: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", label).strip("-.") or "model"

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from scipy import stats as scipy_stats
 
 from fluent.console import UserError
-from fluent.reporting.plotting import COLOURS, MUTED, legend_above, look, panels, save
+from fluent.reporting.plotting import COLOURS, MUTED, legend_above, logarithmic_x, look, panels, save
 from probes.mlama.measures import GOOD_RATIO
 
 CREATOR = "probes.mlama"
@@ -102,7 +102,7 @@ def draw_articles(table: pd.DataFrame, folder: Path, remark: str) -> list[Path]:
         axis.scatter(table["articles"], table["p1"], color=COLOURS[0])
         for lang, count, value in table.itertuples(index=False):
             axis.annotate(lang, (count, value), textcoords="offset points", xytext=(3, 3), fontsize=7)
-        axis.set_xscale("log")
+        logarithmic_x(axis)
         axis.set_xlabel("Wikipedia articles")
         axis.set_ylabel("p1")
         return save(figure, folder, "figure6_wikipedia", remark, CREATOR)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
@@ -12,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fluent.linking import Linking
-from fluent.reporting.plotting import COLOURS, MARKERS, MUTED, look, save_stem
+from fluent.records.names import as_file_name
+from fluent.reporting.plotting import COLOURS, MARKERS, MUTED, logarithmic_x, look, save_stem
 from probes.zhoblimp.measures import LENGTHS, Result, by_length, by_paradigm, by_phenomenon
 from probes.zhoblimp.training.sizes import tokens_of
 
@@ -29,7 +29,7 @@ def write_plots(
     save_stem(folder / "phenomena", phenomena(results, headline))
     save_stem(folder / "alpha", alpha_curve(sweep))
     for result in results:
-        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", result.label)
+        name = as_file_name(result.label, "-")
         save_stem(folder / (f"length-{name}" if len(results) > 1 else "length"), length_bias(result, functions))
     if sum(tokens_of(result.label.rpartition("@")[2]) is not None for result in results) > 1:
         save_stem(folder / "training", training_curve(results, functions))
@@ -62,7 +62,7 @@ def alpha_curve(sweep: pd.DataFrame) -> Figure:
         rows = sweep[sweep["model"] == model]
         if rows[column].notna().any():
             axes.plot(rows["alpha"], rows[column], marker=marker, markersize=4, color=colour, label=column if len(models) == 1 else model)
-    axes.set_xlabel(r"$\alpha$ in $L\,/\,n^{\alpha}$ (0: LP, 1: MeanLP)")
+    axes.set_xlabel(r"$\alpha$ in $L\,/\,n^{\alpha}$ (0: LP, 1: MeanLP)", parse_math=True)
     axes.set_ylabel("accuracy" + (f", {models[0]}" if len(models) == 1 else ""))
     axes.set_ylim(-0.02, 1.02)
     return _finish(figure, axes)
@@ -99,7 +99,7 @@ def training_curve(results: Sequence[Result], functions: Sequence[Linking]) -> F
         points = sorted((tokens, float(result.correct(one).mean())) for tokens, result in runs[model])
         label = one.name if len(runs) == 1 else f"{model}, {one.name}"
         axes.plot(*zip(*points, strict=True), marker=marker, markersize=4, color=colour, label=label)
-    axes.set_xscale("log")
+    logarithmic_x(axes)
     axes.axhline(CHANCE, color=MUTED, linewidth=1, linestyle="--")
     axes.set_xlabel("training tokens")
     axes.set_ylabel("accuracy" + (f", {next(iter(runs))}" if len(runs) == 1 else ""))
