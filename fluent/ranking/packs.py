@@ -80,10 +80,10 @@ class PackStore:
         """The scores of pack ``number``; None where it is not finished (a torn or foreign file is removed)."""
         path = self._path(number)
         try:
-            return _decode(path.read_bytes(), self.mark)
+            return _decode(path.read_bytes(), self._mark_of(number))
         except FileNotFoundError:
             return None
-        except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, KeyError, ValueError):
+        except (pa.ArrowException, OSError, KeyError, ValueError, TypeError):
             path.unlink(missing_ok=True)
             return None
 
@@ -93,13 +93,17 @@ class PackStore:
             if self.joining:
                 return
             write_text(self.folder / _PLAN, json.dumps({"plan": self.mark}) + "\n")
-        write_bytes(self._path(number), _encode(scores, self.mark))
+        write_bytes(self._path(number), _encode(scores, self._mark_of(number)))
 
     def remove(self) -> None:
         """Forget everything (once the dump itself is written)."""
         (self.folder / _PLAN).unlink(missing_ok=True)  # first: whoever finds no pack, but the plan, may score it
         if self.folder.exists():
             shutil.rmtree(self.folder)
+
+    def _mark_of(self, number: int) -> str:
+        """What a pack's file must carry: a pack under another's name would be waited for without end."""
+        return f"{self.mark}/{number}"
 
     def _path(self, number: int) -> Path:
         return self.folder / f"pack-{number:06d}.parquet"
@@ -123,14 +127,14 @@ def _encode(scores: Mapping[int, RequestScore], mark: str) -> bytes:
     table = pa.table([pa.array(list(column), kind.type) for column, kind in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA)
     table = table.replace_schema_metadata({_KEY: mark.encode("ascii")})
     buffer = io.BytesIO()
-    pq.write_table(table, buffer)
+    pq.write_table(table, buffer, write_page_checksum=True)  # a flipped bit must not become a score
     return buffer.getvalue()
 
 
 def _decode(data: bytes, mark: str) -> dict[int, RequestScore]:
     prompts: dict[int, CandidateScore] = {}
     candidates: dict[int, list[CandidateScore]] = {}
-    table = pq.read_table(io.BytesIO(data))
+    table = pq.read_table(io.BytesIO(data), page_checksum_verification=True)
     if (table.schema.metadata or {}).get(_KEY) != mark.encode("ascii"):
         raise ValueError("a pack of another plan")
     for row in table.cast(_SCHEMA).to_pylist():

@@ -12,11 +12,12 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fluent.console import UserError, progress
+from fluent.console import UserError, note, progress
 from fluent.ranking.settings import Settings
 from fluent.records.dump import Dump, find_dumps, read_dump
 from fluent.records.run import run_path
@@ -83,6 +84,9 @@ class DumpFolder:
             raise UserError(f"no rank dump in {path}: it wants files such as ru_P19_template_gt.tsv; run script.py or name another folder")
         self._tables: dict[tuple[str, str], RankTable] = {}
         self._made: dict[Hashable, RankTable] = {}
+        self._present = frozenset(self._source.names())
+        self._records: dict[str, dict[str, Any] | None] = {}
+        self._hashes: dict[str, str] = {}
 
     def languages(self) -> tuple[str, ...]:
         """Language codes in alphabetical order."""
@@ -106,6 +110,8 @@ class DumpFolder:
             if len(names) > 1:
                 raise UserError(f"{self.path} holds {len(names)} dumps of {lang} {relation}: {', '.join(names)}; keep one, move the others")
             table = rank_table(read_dump(self._source, names[0]))
+            if self.is_changed(table.name):
+                note(f"{self._source.where(table.name)} was changed by hand since it was written (not the hash in its run record)")
             for other in self._tables.values():
                 if other.protocol != table.protocol:
                     raise UserError(
@@ -125,6 +131,11 @@ class DumpFolder:
         ]
         return [self.table(*key) for key in progress(wanted, total=len(wanted), unit="dumps", label=f"reading {self.path.name}")]
 
+    def is_changed(self, name: str) -> bool:
+        """Whether this dump's bytes are not those that its run record tells of; False where no record tells."""
+        record = self._record(name)
+        return record is not None and record.get("dump_sha256", "") not in {"", self._hash(name)}
+
     def remember(self, key: Hashable, make: Callable[[], RankTable]) -> RankTable:
         """The table that ``make`` made under this key, made once: most tables and graphs narrow the dumps alike."""
         if key not in self._made:
@@ -135,19 +146,30 @@ class DumpFolder:
         """One line on what made these dumps: their run records' signatures, joined, or the digest of dumps without a record.
 
         Parts that all records share are printed once, parts that differ side by side; data digests are digested together.
+        Dumps that were changed since they were written are named: their record no longer says what made them.
         """
-        present = set(self._source.names())
-        records, bare = [], []
-        for name in sorted(table.name for table in tables):
-            record = str(run_path(name))
-            if record in present:
-                records.append(_recorded_signature(self._source.read(record), self._source.where(record)).split("|"))
-            else:
-                bare.append(hashlib.sha256(self._source.read(name)).hexdigest())
+        names = sorted(table.name for table in tables)
+        records = [str(record["signature"]).split("|") for name in names if (record := self._record(name))]
+        bare = [self._hash(name) for name in names if self._record(name) is None]
         parts = [_joined(list(dict.fromkeys(values))) for values in zip_longest(*records, fillvalue="")]
+        if changed := [name for name in names if self.is_changed(name)]:
+            parts.append(f"changed by hand: {', '.join(changed)}")
         if bare:
             parts.append(f"dumps without a run record:{_digest(bare)} ({len(bare)} files)")
         return "|".join(parts)
+
+    def _record(self, name: str) -> dict[str, Any] | None:
+        """The run record beside a dump, None where there is none; ``UserError`` where it is no record with a signature."""
+        path = str(run_path(name))
+        if name not in self._records:
+            data = self._source.read(path) if path in self._present else None
+            self._records[name] = None if data is None else _parse_record(data, self._source.where(path))
+        return self._records[name]
+
+    def _hash(self, name: str) -> str:
+        if name not in self._hashes:
+            self._hashes[name] = hashlib.sha256(self._source.read(name)).hexdigest()
+        return self._hashes[name]
 
     def _instead(self, lang: str, relation: str) -> str:
         if lang not in self.languages():
@@ -211,9 +233,11 @@ def rank_table(dump: Dump) -> RankTable:
     )
 
 
-def _recorded_signature(data: bytes, where: str) -> str:
+def _parse_record(data: bytes, where: str) -> dict[str, Any]:
     try:
-        return str(json.loads(data)["signature"])
+        record = dict(json.loads(data))
+        record["signature"]
+        return record
     except (ValueError, KeyError, TypeError):
         raise UserError(f"{where} is not a run record with a signature; score the dump beside it again or remove the record") from None
 

@@ -134,6 +134,7 @@ def _tiles(sides: Sequence[Side]) -> list[tuple[str, str]]:
 
 def _remarks(side: Side, arguments: argparse.Namespace) -> list[str]:
     everything, counted = side.everything, side.counted
+    changed = ", ".join(table.name for table in everything if side.folder.is_changed(table.name))
     rule = SHORT_RULE_TEXTS[short_rule(arguments.style, arguments.exclude_short)]
     kept = {(table.lang, table.relation) for table in counted}
     lonely = [f"{table.lang} {table.relation}" for table in everything if (table.lang, table.relation) not in kept]
@@ -145,6 +146,8 @@ def _remarks(side: Side, arguments: argparse.Namespace) -> list[str]:
         if everything[0].protocol == "paper"
         else "A rank is the entity's among gold and distractors, ties by their middle; 1 is best.",
     ]
+    if changed:
+        remarks.append(f"Changed by hand since they were written, so that their run records no longer tell what made them: {changed}.")
     if lonely:
         remarks.append(
             f"Left out of tables over relations, since no fact has a distractor there or none is long enough: {', '.join(lonely)}."

@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 from tabulate import tabulate
 
-from fluent.console import UserError, progress, split_list
+from fluent.console import UserError, note, progress, split_list
 from fluent.linking import NAMES, Linking, Unigrams, count_unigrams, parse_linking, read_unigrams
 from fluent.ranking.dumping import TIE_NAMES, TIES, dump_of_scores
 from fluent.ranking.ranks import Ties
@@ -81,6 +81,9 @@ def _rerank(path: Path, record: RunRecord, new: RunRecord, arguments: argparse.N
     results = dump_columns(dump.protocol, dump.verbalisations)
     facts = dump.table[without(list(dump.table.columns), results)]
     scores = _read(scores_path(path), arguments.linking)
+    for file, recorded in ((path, record.dump_sha256), (scores_path(path), record.scores_sha256)):
+        if recorded not in {"", file_sha256(file)}:
+            note(f"{file} was changed or damaged since it was written (not the hash in its run record)")
     protocol: ProtocolName = arguments.protocol or dump.protocol
     relinked = relink(scores, arguments.linking, facts, dump.lang, dump.protocol, unigrams)
     scores = for_protocol(scores.assign(**{RELINKED: relinked}), dump.protocol, protocol)

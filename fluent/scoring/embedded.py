@@ -7,11 +7,14 @@ cache folder; it loads in under a second and gives the same logits (tests/test_s
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
 from importlib import metadata, util
 from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
 
 from fluent.console import UserError, note
 
@@ -44,12 +47,26 @@ def embedded_model_folder() -> Path:
     """Folder of the embedded model in float32, converted on first use; its path and size are printed then."""
     source = embedded_gguf()
     folder = cache_folder() / f"{EMBEDDED_NAME}-{embedded_revision()}-float32"
-    if not (folder / "config.json").is_file():
+    if folder.exists() and not is_whole(folder):
+        note(f"{folder} is damaged and made anew")
+        shutil.rmtree(folder)
+    if not folder.exists():
         note(f"converting {source.name} once into {folder} (about 0.5 GB, half a minute) ...")
         convert_gguf(source, folder)
         size = sum(file.stat().st_size for file in folder.iterdir())
         note(f"embedded model ready: {folder} ({size / 1e6:.0f} MB, may be deleted at any time; FLUENT_CACHE chooses another place)")
     return folder
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether config, tokenizer and weights are there and can be read to their ends (a torn disk, a hand)."""
+    try:
+        for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+            json.loads((folder / name).read_text(encoding="utf-8"))
+        with safe_open(folder / "model.safetensors", "np"):  # compares the header with the size of the file
+            return True
+    except (OSError, ValueError, SafetensorError):
+        return False
 
 
 def convert_gguf(source: Path, folder: Path) -> None:

@@ -91,7 +91,7 @@ class Wikidata:
                 self._keep("INSERT OR REPLACE INTO names VALUES (?,?,?,?)", uri, one, found.label, json.dumps(found.aliases))
         with plain_errors(self._store):
             rows = self._connection.execute("SELECT uri, label, aliases FROM names WHERE language=?", (language,)).fetchall()
-        kept = {uri: Names(label, tuple(json.loads(aliases))) for uri, label, aliases in rows}
+        kept = {uri: Names(label, self._aliases(aliases)) for uri, label, aliases in rows}
         return {uri: kept.get(uri, Names()) for uri in uris}
 
     def genders(self, uris: Sequence[str]) -> dict[str, str]:
@@ -104,6 +104,12 @@ class Wikidata:
         values = {uri: kept[uri] for uri in uris if uri in kept}
         labels = self.names(sorted(set(values.values())), "en")
         return {uri: labels[value].label or value for uri, value in values.items()}
+
+    def _aliases(self, kept: str) -> tuple[str, ...]:
+        try:
+            return tuple(map(str, json.loads(kept)))
+        except (ValueError, TypeError):
+            raise UserError(f"store {self._store} is damaged (aliases {kept:.40}): move it away, or give another --store") from None
 
     def _missing(self, uris: Sequence[str], query: str, *parameters: str) -> list[str]:
         wrong = [uri for uri in dict.fromkeys(uris) if not re.fullmatch(r"Q[1-9]\d*", uri)]

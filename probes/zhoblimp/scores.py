@@ -125,9 +125,9 @@ def keep(frame: pd.DataFrame, settings: Mapping[str, Any], made_by: Mapping[str,
 def kept(settings: Mapping[str, Any], place: Place) -> pd.DataFrame | None:
     """The scores of an earlier run with exactly these settings, or None."""
     try:
-        record = json.loads(place.run.read_text(encoding="utf-8"))
+        record = dict(json.loads(place.run.read_text(encoding="utf-8")))
         data = place.scores.read_bytes()
-    except (OSError, ValueError):
+    except (OSError, ValueError, TypeError):
         return None
     if record.get("settings") != dict(settings) or record.get("scores_sha256") != hashlib.sha256(data).hexdigest():
         return None
