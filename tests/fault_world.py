@@ -7,8 +7,10 @@ import ctypes
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+
+import pytest
 
 from fluent.records.benchmark import write_benchmark
 from tests.stand_in import city_benchmark
@@ -112,6 +114,18 @@ def _without_override() -> Iterator[None]:
     finally:
         parts[0].effective = whole
         libc.capset(ctypes.byref(header), parts)
+
+
+@contextlib.contextmanager
+def small_disk(place: Path, size: str) -> Iterator[Callable[[str], None]]:
+    """A file system of this size in memory at ``place``; yields a function that changes its size. Skips where none may be mounted."""
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(place)], capture_output=True, check=False).returncode:
+        pytest.skip("no file system may be mounted here")
+    try:
+        yield lambda larger: subprocess.run(["mount", "-o", f"remount,size={larger}", str(place)], check=True) and None
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
 
 
 def flip_bit(path: Path, place: float = 0.5) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 import script
 from fluent.console import run_main
-from tests.fault_world import finish, flip_bit, leftovers, outputs, read_only, start_script, write_data
+from tests.fault_world import finish, flip_bit, leftovers, outputs, read_only, small_disk, start_script, write_data
 from tests.stand_in import StandInScorer
 
 PAUSE = 0.01
@@ -130,20 +130,14 @@ def test_a_disk_that_is_full_at_any_write(data: Path, whole: dict[str, bytes], t
 
 
 def test_a_real_disk_that_is_full(data: Path, whole: dict[str, bytes], tmp_path: Path) -> None:
-    """A small file system in memory; where none may be mounted the one above stands for it."""
     disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48k", "none", str(disk)], capture_output=True, check=False).returncode:
-        pytest.skip("no file system may be mounted here")
-    try:
+    with small_disk(disk, "48k") as resize:
         status, err = finish(start_script(data, disk / "stats"))
         assert status == 2 and err.count("error:") == 1 and "No space left on device" in err.splitlines()[-1]
         assert "Traceback" not in err and only_whole_files(disk, whole)
-        subprocess.run(["mount", "-o", "remount,size=8m", str(disk)], check=True)
+        resize("8m")
         assert finish(start_script(data, disk / "stats"))[0] == 0
         assert outputs(disk) == whole and leftovers(disk) == []
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_nobody_reads_the_output(data: Path, tmp_path: Path) -> None:

@@ -15,14 +15,15 @@ from safetensors.numpy import save_file
 from fluent.console import UserError
 from fluent.records.run import file_sha256, run_path
 from fluent.scoring import embedded
+from fluent.translating.backend import Answer
+from fluent.translating.store import Key, ask
 from fluent.translating.store import Store as Translations
-from fluent.translating.store import ask
 from fluent.translating.wikidata import Names, Wikidata
 from probes.cpopqa.answers import Store as Answers
 from probes.mlama.query import Options, query
 from probes.zhoblimp.scores import Place, keep, kept, score_pairs
 from reader import MLama
-from tests.fault_world import flip_bit
+from tests.fault_world import flip_bit, small_disk
 from tests.mlama_world import FACTS, tiny_masked, write_toy
 from tests.test_translating_store import ITEMS, Parrot
 from tests.test_zhoblimp_evaluate import ROWS, CharacterScorer
@@ -53,6 +54,20 @@ def test_a_damaged_store_is_named_and_left_as_it_is(damage: str, translations: P
     with pytest.raises(UserError, match=r"store .*store\.sqlite (is damaged|cannot be used)"), Translations(translations) as store:
         list(ask(Parrot(), ITEMS[:5], store))
     assert translations.read_bytes()[:4096] == before[:4096]
+
+
+def test_a_store_on_a_full_disk_is_named_and_keeps_what_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "disk" / "store.sqlite"
+    kept: list[Key] = []
+    with small_disk(path.parent, "160k") as resize:
+        with pytest.raises(UserError, match=r"store .*store\.sqlite cannot be used \(.*full.*\): free space"), Translations(path) as store:
+            for number in range(100):
+                key = ("parrot", "1", "en", "ru", "plain", f"{number} {'x' * 4000}")
+                store.keep(key, Answer("y" * 4000))
+                kept.append(key)
+        resize("8m")
+        with Translations(path) as store:
+            assert kept and all(store.get(key) == Answer("y" * 4000) for key in kept)
 
 
 def test_an_empty_store_is_a_new_one(tmp_path: Path) -> None:
