@@ -28,17 +28,17 @@ HOSTILE = (
     "'; DROP TABLE names; --",
     "a\tb", "a\nb", '"', "\u202egnp.exe",
 )  # fmt: skip
-WAYS = ("template", r"\input{/etc/passwd}", "=cmd()", "<b>x|y:z", r"50 % & $\frac{$ #")
+WAYS = ("template", r"\input{/etc/passwd}", r"=cmd() <b>x|y:z 50 % & $\frac{$ #")
 
 
 def hostile_dump(lang: str, relation: str) -> Dump:
     """A dump whose labels and verbalisations are hostile; only its file name is not (a stranger may name columns as they like)."""
-    made = small_dump(lang, relation, ("template", "w1", "w2", "w3", "w4"), facts=len(HOSTILE), protocol="paper")
+    made = small_dump(lang, relation, ("template", "w1", "w2"), facts=len(HOSTILE), protocol="paper")
     table = made.table.copy()
     for shift, column in enumerate(("sub_label", "en_sub_label", "obj_label", "en_obj_label", "template")):
         table[column] = [f"{HOSTILE[(row + shift) % len(HOSTILE)]} {row}" for row in range(len(table))]
     table["en_template"] = [f"{sub} % \\input{{x}} {obj}" for sub, obj in zip(table["en_sub_label"], table["en_obj_label"], strict=True)]
-    for v, name in zip(("w1", "w2", "w3", "w4"), WAYS[1:], strict=True):
+    for v, name in zip(("w1", "w2"), WAYS[1:], strict=True):
         table.columns = [re.sub(f"^{v}_", lambda _, name=name: f"{name}_", column) for column in table.columns]  # type: ignore[misc]
     return Dump(lang, relation, WAYS, "paper", table, f"{lang}_{relation}_x.tsv")
 
@@ -148,5 +148,5 @@ def test_tsv_keeps_every_label_to_the_letter(dumps: Path, tmp_path: Path) -> Non
 
 def test_every_written_name_is_one_that_windows_takes(made: Path) -> None:
     written = [path for path in made.rglob("*") if path.is_file()]
-    assert len(written) > 12
+    assert len(written) >= 12
     assert [path.name for path in written if not is_file_name(path.name)] == []
