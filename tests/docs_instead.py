@@ -201,6 +201,12 @@ INSTEAD: dict[str, Instead] = {
     ),
     "accelerate launch -m probes.zhoblimp train …": Instead(HARDWARE, "accelerate launch --help"),
     "python -m probes.zhoblimp evaluate --model M --data D --linking all --out OUT": Instead(PLACEHOLDER, PARSE),
+    # docs/scaling.md
+    "pip install -r requirements-ray.txt": Instead(INSTALLS, "pip install --dry-run --no-deps --quiet -r requirements-ray.txt"),
+    "python script.py -l all --model meta-llama/Llama-2-7b-chat-hf --out stats/llama-2-7b --executor ray": Instead(HARDWARE, PARSE),
+    "python script.py -l ru --model meta-llama/Llama-2-70b-chat-hf --device-map auto --out stats/llama-2-70b": Instead(HARDWARE, PARSE),
+    "python script.py -l all --model meta-llama/Llama-2-70b-chat-hf --device-map auto --executor ray --gpus-per-worker 4 "
+    "--out stats/llama-2-70b": Instead(HARDWARE, PARSE),
 }
 
 PEERS = Instead("runs in an environment of its own (make peers); the shell reads it, tests/test_exporting_*_peer.py run it there", PARSE)
