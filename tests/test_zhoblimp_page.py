@@ -229,7 +229,7 @@ class Tab:
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda request: self.hosts.add(request.url.split("/")[2]))
-        self.page.set_default_timeout(30000)
+        self.page.set_default_timeout(180_000)
         self.page.goto(url)
         self.button("New project").wait_for()
 
