@@ -104,10 +104,13 @@ def _commands(body: str) -> Iterator[tuple[int, str]]:
         while text.endswith("\\") and number + 1 < len(lines):
             number += 1
             text = text[:-1].rstrip() + " " + lines[number].strip()
+        if text.startswith("for "):
+            end = next(line for line in range(number, len(lines)) if lines[line].startswith("done"))
+            text, number = "\n".join(lines[start : end + 1]), end
         number += 1
         words = split(text.removeprefix("$ "))
         if words:
-            yield start, re.sub(r"\s+#.*", "", text.removeprefix("$ ")).strip()
+            yield start, re.sub(r"[ \t]+#.*", "", text.removeprefix("$ ")).strip()
 
 
 def split(command: str) -> list[str]:
@@ -183,7 +186,8 @@ def run_command(command: str, root: Path, *, parse_only: bool = False) -> str:
 
 def module_of(words: list[str]) -> tuple[str | None, list[str]]:
     """The module behind ``python FILE.py …`` or ``python -m PACKAGE …`` of this repository, and the words for its main."""
-    if words[0] in {"python", "python3"} and len(words) > 1:
+    words = words[words[0] == "srun" :]
+    if words[0] in {"python", "python3", ".venv/bin/python"} and len(words) > 1:
         if words[1].endswith(".py"):
             return words[1].removesuffix(".py").replace("/", "."), words[2:]
         if words[1] == "-m" and words[2].split(".")[0] in {"probes", "fluent", "data", "benchmarks"}:

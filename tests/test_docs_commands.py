@@ -15,8 +15,8 @@ import pytest
 
 from fluent.scoring.causal import CausalScorer
 from tests.conftest import DATA, ROOT
-from tests.docs_commands import Step, make_scratch, missing_lines, pages, run_command, split, steps_of, untagged_commands
-from tests.docs_instead import AS_WRITTEN, INSTEAD, NOT_OURS, PARSE, PEERS, Instead
+from tests.docs_commands import Step, make_scratch, missing_lines, module_of, pages, run_command, split, steps_of, untagged_commands
+from tests.docs_instead import AS_WRITTEN, HARMLESS, INSTEAD, NOT_OURS, PARSE, PEERS, Instead
 
 PAGES = [str(path.relative_to(ROOT)) for path in pages(ROOT)]
 INSTALLING = Instead("installs, deletes or runs for long: make prints what it would do", PARSE)
@@ -26,6 +26,8 @@ NO_DATA = Instead("needs the published data, which is not here", PARSE)
 
 def way_of(step: Step) -> Instead | None:
     """What is run in place of a command; None where it is run as written."""
+    if not step.is_command or step.kind == "python":
+        return None
     text = " ".join(step.text.split())
     if text in INSTEAD:
         return INSTEAD[text]
@@ -33,16 +35,11 @@ def way_of(step: Step) -> Instead | None:
         return INSTALLING
     if text.startswith(".venv-peers/"):
         return PEERS
-    words = split(text) if step.kind != "python" else []
-    if (
-        step.kind == "inline"
-        and words[0] == "python"
-        and len(words) <= 4
-        and not any(word.startswith(("--", "-l", "/")) for word in words[3:])
-    ):
-        bare = words[1:3] if words[1] == "-m" else words[1:2]
-        if len(words) <= len(bare) + 2:
-            return Instead(MENTION.why, f"{text} --help")
+    words = split(text)
+    if step.kind == "inline" and module_of(words)[0] is not None and len(module_of(words)[1]) < 2:
+        return Instead(MENTION.why, f"{text} --help")
+    ours = text in NOT_OURS or module_of(words)[0] is not None or words[0] in HARMLESS
+    assert ours, f"{step}: no command of ours; say in tests/docs_instead.py what is run in its place, and why"
     if not DATA.is_dir() and ("published/" in text or "path/to/" in text):
         return NO_DATA
     return None
@@ -134,7 +131,7 @@ def test_every_command_runs(page: str, scratch: Path, record_property: pytest.Re
 @pytest.mark.slow
 @pytest.mark.model
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if any((way := way_of(step)) and way.slow for step in steps_of(ROOT / page, ROOT))]
+    "page", [page for page in PAGES if any((way := INSTEAD.get(step.text)) and way.slow for step in steps_of(ROOT / page, ROOT))]
 )
 def test_what_only_takes_long_runs_as_written(page: str, scratch: Path) -> None:
     before = fingerprint_of_repository()
