@@ -86,7 +86,8 @@ def untagged_commands(path: Path) -> list[str]:
     return [
         fence["body"].splitlines()[0]
         for fence in _FENCE.finditer(path.read_text(encoding="utf-8"))
-        if not fence["tag"].strip() and re.match(r"(\$ )?(python|make|pip|accelerate|sbatch|ray|hf) ", fence["body"])
+        if fence["tag"].strip() in {"", "text"}
+        and re.search(r"^(\$ )?(python|make|pip|accelerate|sbatch|srun|ray|hf|export|source) \S", fence["body"], re.MULTILINE)
     ]
 
 

@@ -97,19 +97,7 @@ INSTEAD: dict[str, Instead] = {
         PLACEHOLDER, PARSE, "python stats.py report --stats stats/starter/paper --langs cs --out report.html"
     ),
     # scaling
-    "for gpu in 0 1 2 3; do CUDA_VISIBLE_DEVICES=$gpu python script.py -l all --model meta-llama/Llama-2-7b-chat-hf "
-    "--out stats/llama-2-7b & done; wait": Instead(HARDWARE, PARSE),
-    "srun .venv/bin/python script.py -l all --model meta-llama/Llama-2-7b-chat-hf --out stats/llama-2-7b": Instead(HARDWARE, PARSE),
     "pip install -r requirements-ray.txt": Instead(INSTALLS, "pip install --dry-run --no-deps --quiet -r requirements-ray.txt"),
-    "python script.py -l all --model meta-llama/Llama-2-7b-chat-hf --out stats/llama-2-7b --executor ray": Instead(HARDWARE, PARSE),
-    "ray start --head --port=6379": Instead(HARDWARE, PARSE),
-    "ray start --address=FIRST:6379": Instead(HARDWARE, PARSE),
-    "python script.py -l all --model meta-llama/Llama-2-7b-chat-hf --out stats/llama-2-7b --executor ray --address FIRST:6379": Instead(
-        HARDWARE, PARSE
-    ),
-    "python script.py -l ru --model meta-llama/Llama-2-70b-chat-hf --device-map auto --out stats/llama-2-70b": Instead(HARDWARE, PARSE),
-    "python script.py -l all --model meta-llama/Llama-2-70b-chat-hf --device-map auto --executor ray --gpus-per-worker 4 "
-    "--out stats/llama-2-70b": Instead(HARDWARE, PARSE),
     # exports
     "python script.py export hf --data fixed_data/starter --out exports/hf": Instead(
         LONG, "python script.py export hf --data fixed_data/starter -l es -r P108 --out exports/hf", AS_WRITTEN
@@ -217,17 +205,13 @@ INSTEAD: dict[str, Instead] = {
     ),
     "accelerate launch -m probes.zhoblimp train …": Instead(HARDWARE, "accelerate launch --help"),
     "python -m probes.zhoblimp evaluate --model M --data D --linking all --out OUT": Instead(PLACEHOLDER, PARSE),
-    # docs/scaling.md
-    "pip install -r requirements-ray.txt": Instead(INSTALLS, "pip install --dry-run --no-deps --quiet -r requirements-ray.txt"),
-    "python script.py -l all --model meta-llama/Llama-2-7b-chat-hf --out stats/llama-2-7b --executor ray": Instead(HARDWARE, PARSE),
-    "python script.py -l ru --model meta-llama/Llama-2-70b-chat-hf --device-map auto --out stats/llama-2-70b": Instead(HARDWARE, PARSE),
-    "python script.py -l all --model meta-llama/Llama-2-70b-chat-hf --device-map auto --executor ray --gpus-per-worker 4 "
-    "--out stats/llama-2-70b": Instead(HARDWARE, PARSE),
 }
 
 HARMLESS = {"source", "export", "mkdir", "cp", "ruff", "MODEL=$(python"}
 """Programs that are none of ours and may run as written; every other one needs a line above before anything is run."""
 
+CLUSTER = Instead(HARDWARE, PARSE)
+CLUSTER_PROGRAMS = {"for", "ray", "sbatch", "srun"}
 PEERS = Instead("runs in an environment of its own (make peers); the shell reads it, tests/test_exporting_*_peer.py run it there", PARSE)
 
 NOT_OURS = {"python src/run.py": THEIRS, "python frontend/app.py": THEIRS}

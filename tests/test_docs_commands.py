@@ -16,7 +16,7 @@ import pytest
 from fluent.scoring.causal import CausalScorer
 from tests.conftest import DATA, ROOT
 from tests.docs_commands import Step, make_scratch, missing_lines, module_of, pages, run_command, split, steps_of, untagged_commands
-from tests.docs_instead import AS_WRITTEN, HARMLESS, INSTEAD, NOT_OURS, PARSE, PEERS, Instead
+from tests.docs_instead import AS_WRITTEN, CLUSTER, CLUSTER_PROGRAMS, HARMLESS, INSTEAD, NOT_OURS, PARSE, PEERS, Instead
 
 PAGES = [str(path.relative_to(ROOT)) for path in pages(ROOT)]
 INSTALLING = Instead("installs, deletes or runs for long: make prints what it would do", PARSE)
@@ -36,6 +36,8 @@ def way_of(step: Step) -> Instead | None:
     if text.startswith(".venv-peers/"):
         return PEERS
     words = split(text)
+    if words[0] in CLUSTER_PROGRAMS or "meta-llama/" in text:
+        return CLUSTER
     if step.kind == "inline" and module_of(words)[0] is not None and len(module_of(words)[1]) < 2:
         return Instead(MENTION.why, f"{text} --help")
     ours = text in NOT_OURS or module_of(words)[0] is not None or words[0] in HARMLESS
