@@ -56,6 +56,9 @@ INSTEAD: dict[str, Instead] = {
     "python script.py -l ru -r P19,P36 --model …": Instead(
         PLACEHOLDER, "python script.py -l ru -r P19,P36 --data fixed_data/starter --model smollm2 --limit 3"
     ),
+    "python stats.py compare --stats stats/models/A,stats/models/B": Instead(
+        PLACEHOLDER, PARSE, "python stats.py compare --stats stats/starter/paper,stats/starter/corrected --tables tables/models"
+    ),
     "python script.py … --model A,B,C --out stats/models": Instead(PLACEHOLDER, "python script.py --help"),
     "python script.py -l ru -r P19 --data path/to/fixed_data.zip --model smollm2 --limit 20 --out stats/try": Instead(
         LONG,
