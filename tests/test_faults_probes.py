@@ -173,13 +173,13 @@ def test_killed_at_random_moments_the_outputs_are_the_same(case: str, tmp_path: 
 @pytest.mark.slow
 def test_answers_of_a_killed_cpopqa_are_the_same_in_any_order(tmp_path: Path) -> None:
     """Answers are kept as they come, so a run that goes on may have them in another order."""
-    names = ("one", "two", "three", "four")
+    names = ("one", "two", "three", "four", "five", "six", "seven")
     lines = ["item,group,US", *(f"{group}{name},{group},{place}" for group in "xy" for place, name in enumerate(names))]
     (tmp_path / "things.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     found = []
     for name in ("whole", "killed"):
         data = tmp_path / name
-        build = ["build", "--concepts", str(tmp_path / "things.csv"), "--n", "2,3", "--rounds", "3", "--questions", "8", "--shots", "1"]
+        build = ["build", "--concepts", str(tmp_path / "things.csv"), "--n", "2,3", "--rounds", "2", "--questions", "6", "--shots", "1"]
         assert cpopqa([*build, "--wording", "{concepts}: {options}?", "--out", str(data)]) == 0
         words = ["rank", "--data", str(data), "--model", "toy"]
         if name == "whole":
