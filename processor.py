@@ -145,6 +145,7 @@ class Processor:
     def _rank(self, scorer: Scorer, claims: Claims, on_facts: OnFacts | None) -> Summary:
         task = self.task()
         self._require_rows(task, task.left_out)
+        self._tell_doubles()
         description = scorer.describe(task.tokenisation)
         plan = scorer.plan(task.requests(), task.tokenisation)
         left_out = task.left_out_by(plan)
@@ -159,6 +160,15 @@ class Processor:
         self._write(task, scores, left_out, scorer.describe(task.tokenisation))
         store.remove()
         return self.summary()
+
+    def _tell_doubles(self) -> None:
+        facts = self.benchmark.table[["sub_uri", "obj_uri"]]
+        doubles = facts.index[facts.duplicated()]
+        if len(doubles):
+            note(
+                f"{self.benchmark.name}: {len(doubles)} rows state a fact once more (the first: row {doubles[0]}, "
+                f"{' '.join(facts.loc[doubles[0]])}); all are ranked, but stats.py takes no fact twice: remove them and rank it again"
+            )
 
     def _require_rows(self, task: Task, left_out: Mapping[int, str]) -> None:
         if set(task.rows) <= set(left_out):

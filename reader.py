@@ -20,7 +20,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-from fluent.console import ArgumentParser, UserError, note, progress, run_main, split_list
+from fluent.console import ArgumentParser, UserError, note, progress, run_main, seed_number, split_list
 from fluent.languages import OFFICIAL_LANGUAGES, is_known, language
 from fluent.records.download import download
 from fluent.records.facts import Facts, Triple, read_facts, read_templates
@@ -201,7 +201,7 @@ def _parser() -> ArgumentParser:
     sample = commands.add_parser("sample", help="random filled templates as a LaTeX table")
     _add_selection(sample)
     sample.add_argument("-n", "--number", type=int, default=3, help="facts per language (default: 3)")
-    sample.add_argument("--seed", type=int, default=0, help="the same seed draws the same facts (default: 0)")
+    sample.add_argument("--seed", type=seed_number, default=0, help="the same seed draws the same facts (default: 0)")
     getting = commands.add_parser("download", help="get the published zip (about 40 MB); goes on where it was cut")
     getting.add_argument("path", type=Path, nargs="?", default=Path("data/mlama1.1.zip"), help="where to put it (default: %(default)s)")
     getting.add_argument("--url", default=os.environ.get(URL_VARIABLE, PUBLISHED_URL), help=f"default: ${URL_VARIABLE} or {PUBLISHED_URL}")

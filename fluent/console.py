@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -137,3 +138,20 @@ def mark_span(text: str, start: int, end: int) -> str:
 def split_list(value: str) -> list[str]:
     """A comma-separated command line value as a list without blanks and without doubles, order kept."""
     return list(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
+
+
+def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
+    """The type of an argument that is a whole number in these bounds; anything else is one line that says so."""
+
+    def read(value: str) -> int:
+        number = int(value) if re.fullmatch(r"[+-]?[0-9]{1,30}", value) else None
+        if number is None or number < least or (most is not None and number > most):
+            raise argparse.ArgumentTypeError(f"{value!r} is not a whole number from {least}{'' if most is None else f' to {most}'}")
+        return number
+
+    return read
+
+
+def seed_number(value: str) -> int:
+    """The type of ``--seed``: what every generator of random numbers takes."""
+    return whole_number(0, 2**32 - 1)(value)

@@ -262,7 +262,6 @@ def test_scores_of_other_sentences_are_told_of(tmp_path: Path, capsys: pytest.Ca
         (["--back-end", "comet", "--comet", "nothing"], "make comet"),
         (["--linking", "nonsense"], "unknown linking function"),
         (["--linking", "slor"], "needs unigram"),
-        (["--resamples", "1"], "at least 100"),
         (["--unigram", "nothing.json"], "no unigram table"),
         (["--verbalisations", "gt"], "measured against the template"),
         (["--langs", "de"], "no dump of de in"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -69,7 +70,8 @@ class CometJudge:
         """One score a pair; finished calls are kept in ``work`` under the digest of their sentences."""
         bare = sum(not pair.source for pair in pairs)
         if bare:
-            raise UserError(f"{name}: {bare} sentences have no English one beside them (column en_template), and COMET compares the two")
+            what = f"{bare} sentences have no English one beside them (column en_template)"
+            raise UserError(f"{name}: {what}, and COMET compares the two; choose --back-end lm")
         scores: list[float] = []
         with progress_bar(total=len(pairs), unit="sentences", label=name) as bar:
             for start in range(0, len(pairs), self._pairs_a_call):
@@ -121,8 +123,12 @@ class CometJudge:
         if "not supported by comet" in low or "not a valid checkpoint path" in low:
             gate = " its licence must be accepted on huggingface.co first," if "kiwi" in low or "xcomet" in low else ""
             return f"COMET cannot get model {self._model}: the name may be wrong,{gate} or network or disk failed (it says the same to all)"
-        if "out of memory" in low or status in (-9, 137):
+        if "out of memory" in low:
             return "COMET ran out of memory; choose a smaller --batch-size, or close other programs"
+        if status in (-signal.SIGKILL, 128 + signal.SIGKILL):
+            return f"{self._command.name} was killed: by the system for want of memory (choose a smaller --batch-size), or by hand"
+        if status < 0:
+            return f"{self._command.name} was ended by signal {-status}"
         return f"{self._command.name} stopped with status {status} ({last})"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 from tabulate import tabulate
 
-from fluent.console import UserError, note
+from fluent.console import UserError, note, seed_number, whole_number
 from fluent.fluency import comet
 from fluent.fluency.comet import CometJudge
 from fluent.fluency.joining import fact_gains, relation_gains
@@ -17,8 +17,9 @@ from fluent.fluency.judging import Judge, probed_models, share_of_copies
 from fluent.fluency.lm import CIRCULAR, DEFAULT_MODEL, LanguageModelJudge
 from fluent.fluency.score_files import ScoreFiles, judge_table
 from fluent.linking import read_unigrams
-from fluent.records.atomic import write_text
+from fluent.records.atomic import check_writable, write_text
 from fluent.records.table import format_table, read_table
+from fluent.reporting.compare import MOST_RESAMPLES
 from fluent.reporting.correlations import LENGTH, QUALITY, over_relations, readable, within_relations
 from fluent.reporting.experiments import both
 from fluent.reporting.graphs import write_graphs
@@ -40,8 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--back-end", choices=BACK_ENDS, default="lm", help="who judges (default: lm, offline)")
     parser.add_argument("--out", type=Path, default=Path("grammeval"), metavar="DIR", help="where score files go (default: grammeval)")
     parser.add_argument("--qe-scale", default="", metavar="TEXT", help="model and scale for heads and captions, where a file does not say")
-    parser.add_argument("--resamples", type=int, default=10_000, help="of the bootstrap over relations (default: 10000)")
-    parser.add_argument("--seed", type=int, default=0, help="of the bootstrap (default: 0)")
+    parser.add_argument(
+        "--resamples", type=whole_number(100, MOST_RESAMPLES), default=10_000, help="of the bootstrap over relations (default: 10000)"
+    )
+    parser.add_argument("--seed", type=seed_number, default=0, help="of the bootstrap (default: 0)")
     parser.add_argument(
         "--model", metavar="NAME", help=f"lm: as in script.py (default: {DEFAULT_MODEL}); comet: default {comet.DEFAULT_MODEL}"
     )
@@ -68,10 +71,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def write_quality(folder: DumpFolder, arguments: argparse.Namespace) -> list[Path]:
     """Everything that ``qe`` writes; returns the paths of tables and graphs."""
-    if arguments.resamples < 100:
-        raise UserError("--resamples must be at least 100")
+    for option in ("out", "tables", "graphs"):
+        check_writable(getattr(arguments, option), f"--{option}")
     if arguments.scores is not None and arguments.back_end != "file":
-        raise UserError("--scores is for --back-end file")
+        raise UserError("--scores is for --back-end file: give that as well, or leave --scores out")
     facts = None
     selections = both(folder, arguments)
     retrieval = pd.concat([retrieval_gains(selection) for selection in selections], ignore_index=True)

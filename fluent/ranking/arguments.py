@@ -240,11 +240,9 @@ def _listed(names: Iterable[str], key: Callable[[str], tuple[int, str]] | None =
 
 def _deeper(inner: Source) -> str:
     place = inner.where("")
-    return (
-        f"the benchmark files lie a folder deeper, in {place}: unpack the zip and name that folder with --data"
-        if ":" in place
-        else (f"the benchmark files lie a folder deeper: give --data {place}")
-    )
+    if ":" in place:  # inside a zip
+        return f"the benchmark files lie a folder deeper, in {place}: unpack the zip and name that folder with --data"
+    return f"the benchmark files lie a folder deeper: give --data {place}"
 
 
 def _how_to_get_data(folder: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fluent.console import split_list
+from fluent.console import split_list, whole_number
 
 
 def name_list(value: str) -> tuple[str, ...]:
@@ -28,9 +28,5 @@ def path_named(value: str) -> Path:
     return Path(named(value))
 
 
-def positive(value: str) -> int:
-    """A whole number from 1."""
-    number = int(value) if value.isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{value!r} is not a whole number from 1")
-    return number
+positive = whole_number(1)
+"""The type of a count."""

@@ -128,9 +128,6 @@ def read_benchmark(source: Source, lang: str, relation: str, spec: str | None = 
     table = read_table(data, where)
     if not data.endswith((b"\n", b"\r")):
         raise UserError(f"{where}: no line end after the last row, so the file seems cut off; get it again, or add one if it is whole")
-    if b"\0" in data:
-        line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise UserError(f"{where}: a NUL byte in line {line}, so the file is damaged; get it again")
     if any(column.endswith("_top1_correct") for column in table.columns):
         raise UserError(f"{where} is a rank dump, not a benchmark file; give the folder of the benchmark (fixed_data)")
     find_verbalisations(table.columns, where)

@@ -10,6 +10,7 @@ Two kinds, told apart by their columns (both defined in docs/files.md):
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -135,7 +136,7 @@ def _number(table: pd.DataFrame, where: str) -> pd.DataFrame:
     numbers = _parse_column(table[column], _parse_int, column or "row number (first column)", where)
     doubled = numbers[numbers.duplicated()]
     if len(doubled):
-        raise UserError(f"{where}: row number {doubled.iloc[0]} stands twice in the first column")
+        raise UserError(f"{where}: row number {doubled.iloc[0]} stands twice in the first column; make the dump anew")
     table = table.drop(columns=column).set_axis(pd.Index(numbers.tolist(), dtype="int64", name=column or None))
     return table
 
@@ -148,7 +149,7 @@ def _recognise(columns: Iterable[str], where: str) -> tuple[ProtocolName, tuple[
     strangers = ranked - set(candidates)
     if strangers or not ranked:
         problem = f"ranks of {', '.join(sorted(strangers))} but no sentences of it" if strangers else "no column '…_top1_correct'"
-        raise UserError(f"{where}: {problem}; this is no rank dump")
+        raise UserError(f"{where}: {problem}; this is no rank dump (script.py makes them)")
     protocol: ProtocolName = "paper" if any(name.endswith("_true_ranks") for name in present) else "corrected"
     verbalisations = tuple(name for name in candidates if name in ranked)
     lacking = [name for name in dump_columns(protocol, verbalisations) if name not in present]
@@ -166,14 +167,15 @@ def _parsers(protocol: ProtocolName, verbalisations: Iterable[str]) -> dict[str,
         "true_ranks": _parse_ranks,
         "top1_correct": _parse_flag,
         "top3_correct": _parse_flag,
-        "rank_min": _parse_int,
-        "rank_max": _parse_int,
+        "rank": _parse_rank,
+        "rank_min": _parse_count,
+        "rank_max": _parse_count,
     }
     parsers: dict[str, Callable[[str], Any]] = {"aliases": _parse_list}
     for verbalisation in verbalisations:
         for part in PAPER_PARTS if protocol == "paper" else CORRECTED_PARTS:
             parsers[f"{verbalisation}_{part}"] = by_part.get(part, _parse_float)
-    return parsers if protocol == "paper" else parsers | {DISTRACTOR_COUNT: _parse_int}
+    return parsers if protocol == "paper" else parsers | {DISTRACTOR_COUNT: _parse_count}
 
 
 def _parse_column(cells: pd.Series[Any], parse: Callable[[str], Any], column: str, where: str) -> pd.Series[Any]:
@@ -183,7 +185,9 @@ def _parse_column(cells: pd.Series[Any], parse: Callable[[str], Any], column: st
             values.append(parse(cell))
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             shown = cell if len(cell) <= 60 else cell[:57] + "…"
-            raise UserError(f"{where}: row {row}, column {column}: cannot read {shown!r} as {_EXPECTED[parse]}") from None
+            raise UserError(
+                f"{where}: row {row}, column {column}: cannot read {shown!r} as {_EXPECTED[parse]}; make the dump anew"
+            ) from None
     kind = _KINDS.get(parse, "object")
     return pd.Series(values, index=cells.index, dtype=kind)
 
@@ -216,17 +220,33 @@ def _parse_int(cell: str) -> int:
     return int(cell)
 
 
+def _parse_count(cell: str) -> int:
+    if (number := _parse_int(cell)) < 0:
+        raise ValueError(cell)
+    return number
+
+
+def _parse_rank(cell: str) -> float:
+    if not 1 <= (rank := float(cell)) < math.inf:
+        raise ValueError(cell)
+    return rank
+
+
 def _parse_float(cell: str) -> float:
     return float(cell) if cell else float("nan")
 
 
-_KINDS: dict[Callable[[str], Any], str] = {_parse_int: "int64", _parse_flag: "int64", _parse_float: "float64"}
+_KINDS: dict[Callable[[str], Any], str] = {
+    _parse_int: "int64", _parse_count: "int64", _parse_flag: "int64", _parse_rank: "float64", _parse_float: "float64",
+}  # fmt: skip
 
 _EXPECTED: dict[Callable[[str], Any], str] = {
     _parse_ranks: "ranks {form: rank}, ranks different and from 1",
     _parse_list: "a list of strings",
     _parse_flag: "a flag 0 or 1",
     _parse_int: "a whole number",
+    _parse_count: "a whole number from 0",
+    _parse_rank: "a rank from 1",
     _parse_float: "a number",
 }
 

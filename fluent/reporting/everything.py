@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fluent.console import UserError, note
+from fluent.records.atomic import check_writable
 from fluent.reporting import audit, graphs
 from fluent.reporting.general_table import write_general_table
 from fluent.reporting.infl_table import write_infl_table
@@ -28,6 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write everything."""
+    for option in ("tables", "graphs"):
+        check_writable(getattr(arguments, option), f"--{option}")
     folder, wide = open_dumps(arguments.stats), open_wide(arguments.wide, arguments.stats)
     tables = [write_general_table("general", folder, arguments)]
     parts: list[tuple[str, Callable[[], Path]]] = [

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from fluent.console import UserError, note, split_list
+from fluent.console import UserError, note
+from fluent.ranking.values import name_list
 from fluent.reporting.experiments import both, select_for
 from fluent.reporting.figures_ranks import logprob_against_rank, percentile_lines, rank_boxes, recall_lines
 from fluent.reporting.figures_relations import dumbbells, heat_map, quality_scatter
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_short_rule(parser)
     add_quality(parser)
     parser.add_argument(
-        "--only", type=lambda value: tuple(split_list(value)), metavar="NAMES", help=f"graphs, of {','.join((*GRAPHS, QE))} (default: all)"
+        "--only", type=name_list, metavar="NAMES", help=f"graphs, of {','.join((*GRAPHS, QE))} (default: all)"
     )
 
 

@@ -122,7 +122,13 @@ class DumpFolder:
         return self._tables[key]
 
     def tables(self, langs: Iterable[str] | None = None, relations: Iterable[str] | None = None) -> list[RankTable]:
-        """The dumps of these languages × relations that are there (None = all), languages outermost."""
+        """The dumps of these languages × relations that are there (None = all), languages outermost.
+
+        ``UserError``: a language or relation that no dump is of.
+        """
+        for option, names, there in (("--langs", langs, self.languages()), ("--relations", relations, self.relations())):
+            if absent := [name for name in names or () if name not in there]:
+                raise UserError(f"no dump of {absent[0]} in {self.path}: it has {', '.join(there)}; choose with {option}")
         wanted = [
             (lang, relation)
             for lang in (self.languages() if langs is None else langs)

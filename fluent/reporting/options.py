@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fluent.console import split_list
+from fluent.ranking.values import name_list
 
 STYLES = ("paper", "clean")
 
@@ -25,10 +26,12 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *, wide: bool = True) 
         shared.add_argument("--wide", type=Path, metavar="FOLDER|ZIP", help="wide dumps (default: stats_wide/X for stats/X, if any)")
     shared.add_argument("--tables", type=Path, default=Path("tables"), metavar="DIR", help="where tables go (default: tables)")
     shared.add_argument("--graphs", type=Path, default=Path("graphs"), metavar="DIR", help="where graphs go (default: graphs)")
-    shared.add_argument("--langs", type=_codes, metavar="CODES", help="languages, comma-separated (default: the paper's, or all there are)")
-    shared.add_argument("--relations", type=_codes, metavar="IDS", help="relations, comma-separated (default: likewise)")
     shared.add_argument(
-        "--verbalisations", type=_codes, metavar="NAMES", help="verbalisations, comma-separated (default: all that the dumps have)"
+        "--langs", type=name_list, metavar="CODES", help="languages, comma-separated (default: the paper's, or all there are)"
+    )
+    shared.add_argument("--relations", type=name_list, metavar="IDS", help="relations, comma-separated (default: likewise)")
+    shared.add_argument(
+        "--verbalisations", type=name_list, metavar="NAMES", help="verbalisations, comma-separated (default: all that the dumps have)"
     )
     shared.add_argument("--style", choices=STYLES, default="clean", help="paper: the published layout to the byte; clean: ours (default)")
 
@@ -57,13 +60,6 @@ class Folders(argparse.Action):
 def add_further_folders(parser: argparse.ArgumentParser, help_text: str) -> None:
     """Add ``--against``, and let ``--stats`` take several folders."""
     parser.add_argument("--against", action=Folders, default=(), metavar="FOLDER|ZIP,…", help=help_text)
-
-
-def _codes(value: str) -> tuple[str, ...]:
-    codes = tuple(split_list(value))
-    if not codes:
-        raise argparse.ArgumentTypeError("an empty list; name at least one, for example ru,cs")
-    return codes
 
 
 def add_short_rule(parser: argparse.ArgumentParser) -> None:

@@ -20,11 +20,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from fluent.console import UserError, note
-from fluent.records.atomic import write_text
+from fluent.console import UserError, note, seed_number, whole_number
+from fluent.records.atomic import check_writable, write_text
 from fluent.records.source import open_source
 from fluent.reporting.closed_form import DESCRIPTION
-from fluent.reporting.compare import pair_folders
+from fluent.reporting.compare import LEAST_RESAMPLES, MOST_RESAMPLES, pair_folders
 from fluent.reporting.comparing import Settings, compare_pairs
 from fluent.reporting.comparison_tables import main_figures
 from fluent.reporting.folders import open_folders
@@ -48,8 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_further_folders(parser, "dumps of other models or protocols, laid beside --stats")
     parser.add_argument("--out", type=Path, default=Path("report.html"), metavar="FILE", help="the report (default: report.html)")
     parser.add_argument("--title", default="Fluent-mLAMA report", help="its title")
-    parser.add_argument("--resamples", type=int, default=2000, help="bootstrap samples and sign flips (default: 2000)")
-    parser.add_argument("--seed", type=int, default=0, help="of resamples and flips (default: 0)")
+    parser.add_argument(
+        "--resamples",
+        type=whole_number(LEAST_RESAMPLES, MOST_RESAMPLES),
+        default=2000,
+        help="bootstrap samples and sign flips (default: 2000)",
+    )
+    parser.add_argument("--seed", type=seed_number, default=0, help="of resamples and flips (default: 0)")
     add_short_rule(parser)
 
 
@@ -57,8 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the report."""
     if arguments.out.is_dir():
         raise UserError(f"{arguments.out} is a folder: give a file name for the report, such as {arguments.out / 'report.html'}")
-    if arguments.resamples < 200:
-        raise UserError(f"--resamples {arguments.resamples} is too few to cut 5 % off; give a whole number from 200")
+    check_writable(arguments.out.parent, "the folder of --out")
     page = build_page(open_folders(arguments), arguments)
     write_text(arguments.out, page)
     note(f"wrote {arguments.out} ({len(page.encode('utf-8')) / 1e6:.1f} MB)")

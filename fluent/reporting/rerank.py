@@ -22,7 +22,7 @@ from fluent.ranking.dumping import TIE_NAMES, TIES, dump_of_scores
 from fluent.ranking.ranks import Ties
 from fluent.ranking.relinking import RELINKED, columns_for, for_protocol, relink, without
 from fluent.ranking.settings import Settings
-from fluent.records.atomic import write_text
+from fluent.records.atomic import check_writable, write_text
 from fluent.records.dump import Dump, ProtocolName, dump_columns, find_dumps, format_dump, read_dump
 from fluent.records.run import RunRecord, file_sha256, read_run, run_path, write_run
 from fluent.records.scores import NEUTRAL, read_scores, scores_path
@@ -62,11 +62,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError(f"--out {arguments.out} is the folder that the scores come from: name another one")
     paths = [arguments.scores / name for _, _, name in found]
     records = [read_run(run_path(path)) for path in paths]
+    for path, record in zip(paths, records, strict=True):
+        _check_scores(scores_path(path), record)
     unigrams = _unigrams(arguments, paths)
     new_records = [_new_record(record, arguments, unigrams) for record in records]
+    check_writable(arguments.out, "--out")
     _check_out(arguments.out, new_records)
-    if arguments.out.exists() and not arguments.out.is_dir():
-        raise UserError(f"--out {arguments.out} is a file, not a folder: name a folder")
     made = [
         _rerank(path, record, new, arguments, unigrams)
         for path, record, new in progress(zip(paths, records, new_records, strict=True), total=len(paths), unit="dumps", label="ranking")
@@ -103,6 +104,13 @@ def _rerank(path: Path, record: RunRecord, new: RunRecord, arguments: argparse.N
         narrow = narrow or made
     assert narrow is not None
     return narrow
+
+
+def _check_scores(path: Path, record: RunRecord) -> None:
+    """Before the first dump is written: the scores are there, readable, and those that the run record tells of."""
+    read_scores(path, ["row"])
+    if record.scores_sha256 and file_sha256(path) != record.scores_sha256:
+        raise UserError(f"{path} is not the scores file that the run record beside it tells of; rank again to make both anew")
 
 
 def _read(path: Path, linking: Linking) -> pd.DataFrame:

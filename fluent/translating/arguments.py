@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from fluent.console import ArgumentParser, UserError, note, split_list
+from fluent.console import ArgumentParser, UserError, note, seed_number, split_list
 from fluent.records.atomic import check_writable
 from fluent.translating.few_shots import MOST_SHOTS
 from fluent.translating.registry import BACKENDS
@@ -39,7 +39,7 @@ def make_parser() -> ArgumentParser:
     add("--gender", type=Path, metavar="FILE", help="also write gender.tsv: the subjects' gender, from Wikidata's P21")
     add("--few-shot", type=Path, metavar="FOLDER", help="few-shot texts for openai ({lang}_{relation}.txt), drawn if missing")
     add("--shots", type=int, default=MOST_SHOTS, help=f"most examples a drawn text gets (default: {MOST_SHOTS})")
-    add("--seed", type=int, default=0, help="draws the examples, and goes with each openai request (default: 0)")
+    add("--seed", type=seed_number, default=0, help="draws the examples, and goes with each openai request (default: 0)")
     add("--published-role", action="store_true", help="ask openai in the published turn, for reproduction")
     add("--device", default="auto", metavar="NAME", help="where a seq2seq model runs: auto, cpu, cuda, cuda:1 (default: auto)")
     add("--workers", type=int, default=4, help="openai requests under way at a time (default: 4)")

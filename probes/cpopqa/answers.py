@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,13 @@ from probes.cpopqa.parsing import Answer, parse
 FOLDER = "answers"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Store:
     """The answers of one model and method to one set of questions; unfinished runs go on where they stopped."""
 
     folder: Path
     label: str
+    _begun: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def lines(self) -> Path:
@@ -55,17 +56,26 @@ class Store:
                 )
             self._mend()
             return {record["id"]: record for record in _records(self.lines)}
-        write_text(self.run, json.dumps(wanted, ensure_ascii=False, indent=2) + "\n")
+        self._begun = wanted
         return {}
 
     def add(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Append finished answers; half a surrogate pair, which a service may send, is written as JSON's own escape."""
+        """Append finished answers; before the first ones stands what makes them.
+
+        Half a surrogate pair, which a service may send, is written as JSON's own escape.
+        """
+        records = list(records)
+        if not records:
+            return
+        if not self.lines.exists():
+            write_text(self.run, json.dumps(self._begun, ensure_ascii=False, indent=2) + "\n")
         with self.lines.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as handle:
             handle.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
     def note(self, facts: Mapping[str, Any]) -> None:
         """Add what is known only after the work (speed, versions) to the run file, apart from what ``begin`` compares."""
-        write_text(self.run, json.dumps(_read_json(self.run) | {"made": dict(facts)}, ensure_ascii=False, indent=2) + "\n")
+        if self.lines.exists():
+            write_text(self.run, json.dumps(_read_json(self.run) | {"made": dict(facts)}, ensure_ascii=False, indent=2) + "\n")
 
     def _mend(self) -> None:
         """A killed run may leave half a line at the end: cut it off, its question is asked again."""

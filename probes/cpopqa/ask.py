@@ -9,7 +9,7 @@ import argparse
 import time
 from collections.abc import Sequence
 
-from fluent.console import UserError, note, progress_bar
+from fluent.console import UserError, note, progress_bar, whole_number
 from fluent.ranking.settings import without_home
 from probes.cpopqa.answers import Store
 from probes.cpopqa.items import Item, read_items
@@ -26,19 +26,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``ask``."""
     add_common(parser)
     local = parser.add_argument_group("local model")
-    local.add_argument("--batch", type=int, default=16, help="questions a forward (default 16)")
+    local.add_argument("--batch", type=whole_number(1), default=16, help="questions a forward (default 16)")
     local.add_argument("--device", default="auto")
     local.add_argument("--dtype", default="auto")
     service = parser.add_argument_group("endpoint")
     service.add_argument("--endpoint", action="store_true", help="ask the OpenAI interface for --model (key: OPENAI_API_KEY)")
     service.add_argument("--base-url", help="of an OpenAI-compatible server; turns --endpoint on (default: OPENAI_BASE_URL)")
-    service.add_argument("--workers", type=int, default=4, help="requests under way at a time (default 4)")
+    service.add_argument("--workers", type=whole_number(1), default=4, help="requests under way at a time (default 4)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Ask what is not yet answered."""
-    if arguments.batch < 1:
-        raise UserError("--batch must be at least 1")
+    if arguments.base_url and not arguments.base_url.startswith(("http://", "https://")):
+        raise UserError(f"--base-url {arguments.base_url}: give the address of a server, for example http://127.0.0.1:8000/v1")
     items = chosen(read_items(arguments.data), arguments.per_round)
     endpoint = arguments.endpoint or bool(arguments.base_url)
     store = Store(arguments.data, arguments.label or default_label(arguments.model, METHOD))

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from fluent.console import UserError, note, split_list
-from fluent.records.atomic import write_text
+from fluent.console import UserError, note, seed_number, split_list
+from fluent.records.atomic import check_writable, write_text
 from fluent.records.table import format_table
 from probes.cpopqa import calendars, countries
 from probes.cpopqa.card import data_card
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     draw.add_argument("--rounds", type=int, default=5)
     draw.add_argument("--questions", type=int, default=200, help="a round, target and n (default 200)")
     draw.add_argument("--shots", type=int, default=3, help="worked examples in the prompt (default 3)")
-    draw.add_argument("--seed", type=int, default=0)
+    draw.add_argument("--seed", type=seed_number, default=0)
     draw.add_argument("--wording", default=QUESTION, help="the question, with {concepts}, {target} and {options}")
     parser.add_argument("--human", type=Path, help="CSV of people's rankings: rater,country,holiday,rank")
     parser.add_argument("--out", type=Path, required=True)
@@ -60,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Build and write everything, then say in a few lines what there is."""
+    check_writable(arguments.out, "--out")
     years = parse_years(arguments.years)
     sizes = parse_sizes(arguments.n)
     names = pairs(arguments.target_text, "--target-text")

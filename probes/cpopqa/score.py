@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 from tabulate import tabulate
 
-from fluent.console import UserError, note, split_list
+from fluent.console import UserError, note, split_list, whole_number
 from fluent.reporting.three_formats import write_tables
 from probes.cpopqa.answers import read_answers
 from probes.cpopqa.baselines import NAMES, baselines
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--wiki-length", type=Path, help="CSV: holiday,words (adds the baseline wiki length)")
     parser.add_argument("--trends", type=Path, help="CSV: holiday,volume, or a Trends export (adds the baseline trends)")
     parser.add_argument(
-        "--shared", type=int, default=SHARED, help=f"groups that make a concept a shared one in Figure 1 (default {SHARED})"
+        "--shared", type=whole_number(1), default=SHARED, help=f"groups that make a concept a shared one in Figure 1 (default {SHARED})"
     )
     parser.add_argument("--no-figures", action="store_true")
 

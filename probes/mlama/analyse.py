@@ -12,14 +12,15 @@ from pathlib import Path
 import pandas as pd
 from tabulate import tabulate
 
-from fluent.console import UserError, split_list
+from fluent.console import UserError, seed_number, split_list
+from fluent.records.atomic import check_writable
 from fluent.records.run import read_run, run_path
 from fluent.reporting.three_formats import write_tables
 from probes.mlama.bias import bias_by_language, bias_table
 from probes.mlama.coverage import coverage_table, sample_table
 from probes.mlama.measures import compare_templates, p1_by_language, p1_by_relation, relative_p1, split_by_pieces, without
 from probes.mlama.pooling import pooling_by_relation, pooling_table
-from probes.mlama.query import DEFAULT_OUT
+from probes.mlama.query import DEFAULT_OUT, check_lists
 from probes.mlama.results import METHODS, USUAL_TEMPLATES, Place, Results, read_results
 from probes.mlama.uhn import FILTERS, read_uhn_list, uhn_rows
 from reader import MLama
@@ -56,7 +57,7 @@ def _add_own(parser: argparse.ArgumentParser, name: str) -> None:
     elif name == "split":
         add("--untyped", action="store_true", help="show the untyped answers beside the typed ones (Figure 2)")
     elif name == "pool":
-        add("--seed", type=int, default=0, help="of the tie rule 'random' (default: 0)")
+        add("--seed", type=seed_number, default=0, help="of the tie rule 'random' (default: 0)")
     elif name == "uhn":
         add("--filters", type=split_list, default=["string"], help=f"comma list of {', '.join(FILTERS)} (default: string)")
         add("--names-model", help="masked model for the name filter, for example bert-base-cased")
@@ -67,6 +68,8 @@ def _add_own(parser: argparse.ArgumentParser, name: str) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Make the command's tables and figures."""
     name = arguments.command
+    check_lists(arguments)
+    check_writable(arguments.tables, "--tables")
     if name == "coverage":
         tables, remark = _coverage(arguments), f"data {arguments.data.name}"
     elif name == "uhn" and not arguments.model:

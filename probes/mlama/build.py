@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from fluent.console import UserError, note, split_list
 from fluent.languages import language
-from fluent.records.atomic import write_text
+from fluent.records.atomic import check_writable, write_text
 from fluent.records.facts import read_templates
 from fluent.translating.arguments import DEFAULT_STORE, split_url
 from fluent.translating.backend import OK, Item, Translator
@@ -50,10 +51,11 @@ def run(arguments: argparse.Namespace) -> int:
     urls = dict(split_url(word) for word in arguments.base_url)
     _, translator = make_translator(arguments.translator, Options(base_urls=urls))
     lama = read_lama(arguments.lama, arguments.relations)
-    wikidata = Wikidata(arguments.names, api=urls.get("wikidata", API))
-    with Store(arguments.store) as store:
+    if arguments.repairs is not None and not arguments.repairs.is_dir():
+        raise UserError(f"--repairs {arguments.repairs}: no such folder; give one of <lang>.jsonl, or leave it out")
+    check_writable(arguments.out, "--out")
+    with closing(Wikidata(arguments.names, api=urls.get("wikidata", API))) as wikidata, Store(arguments.store) as store:
         shares = build(lama, arguments.langs, translator, wikidata, store, arguments.out, arguments.repairs, arguments.min_coverage)
-    wikidata.close()
     total = sum(map(len, lama.facts.values()))
     for lang, share in shares.items():
         print(f"{lang}: {share:.1%} of {total} facts" + ("" if share > arguments.min_coverage else ", left out"))

@@ -128,6 +128,8 @@ def without(results: Results, dropped: set[tuple[str, int]]) -> Results:
     for lang, by_relation in results.frames.items():
         kept = {relation: frame[[(relation, lineid) not in dropped for lineid in frame.index]] for relation, frame in by_relation.items()}
         frames[lang] = {relation: frame for relation, frame in kept.items() if len(frame)}
+    if not any(frames.values()):
+        raise UserError(f"no fact of {results.place.folder} is left: the list names every one; give another --uhn, or leave it out")
     return Results(results.place, frames, results.signatures, results.candidates)
 
 

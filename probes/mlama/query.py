@@ -15,6 +15,7 @@ import pandas as pd
 
 from fluent.console import UserError, note, progress_bar, split_list
 from fluent.ranking.settings import without_home
+from fluent.records.atomic import check_writable
 from fluent.records.facts import read_templates
 from fluent.records.source import open_source
 from fluent.scoring.executors import Cluster, add_executor_arguments, cluster_of, load_in
@@ -92,17 +93,22 @@ def add_asking_arguments(parser: argparse.ArgumentParser) -> None:
     add_executor_arguments(parser)
 
 
+def check_lists(arguments: argparse.Namespace) -> None:
+    """``--langs ,`` names nothing, and is not to be taken for all."""
+    for option in ("langs", "relations"):
+        if getattr(arguments, option) == []:
+            raise UserError(f"--{option} names none; leave it out for all that are there")
+
+
 def options_of(arguments: argparse.Namespace) -> Options:
     """The options, checked before anything is loaded."""
     for option, least in (("top", 1), ("max_masks", 1), ("limit", 1), ("token_budget", 1)):
         value = getattr(arguments, option)
         if value is not None and value < least:
             raise UserError(f"--{option.replace('_', '-')} {value}: at least {least}")
-    for option in ("langs", "relations"):
-        if getattr(arguments, option) == []:
-            raise UserError(f"--{option} names none; leave it out for all that are there")
+    check_lists(arguments)
     if arguments.compat and arguments.method not in {"tyq", "untyq"}:
-        raise UserError(f"--compat is about masks; method {arguments.method} has none")
+        raise UserError(f"--compat is about masks, and method {arguments.method} has none; leave it out")
     usual = arguments.templates.stem if arguments.templates else USUAL_TEMPLATES
     return Options(
         model=arguments.model, method=arguments.method, out=arguments.out, candidates=tuple(arguments.candidates),
@@ -130,16 +136,17 @@ def query(
     scorer: one that is loaded already. Templates, candidates and labels are checked for all relations before a model is loaded.
     """
     tasks = _tasks(data, options, languages, relations)
+    check_writable(options.out, "--out")
     stamp = model_stamp(options.model)
-    files = []
+    files, waiting = [], []
     for questions, candidates in tasks:
         path = options.place.file(questions.lang, questions.relation)
         settings = _settings(options, questions, candidates, stamp)
         files.append(path)
-        if is_finished(path, settings):
-            continue
-        if scorer is None:
-            scorer = load(options)
+        if not is_finished(path, settings):
+            waiting.append((path, questions, candidates, settings))
+    for path, questions, candidates, settings in waiting:
+        scorer = load(options) if scorer is None else scorer
         _answer(path, options, questions, candidates, settings, scorer)
     return files
 

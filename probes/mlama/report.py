@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fluent.console import UserError, note
-from fluent.records.atomic import write_text
+from fluent.records.atomic import check_writable, write_text
 from fluent.reporting.three_formats import write_tables
 from probes.mlama.analyse import Tables, uhn_tables
 from probes.mlama.bias import bias_by_language, bias_table
@@ -41,10 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Ask, count, draw, write."""
+    data = MLama(arguments.data)
+    articles = read_articles(arguments.articles) if arguments.articles else None
+    check_writable(arguments.tables, "--tables")
     arguments.method = arguments.method or method_for(arguments.model, arguments.revision)
     options = options_of(arguments)
-    articles = read_articles(arguments.articles) if arguments.articles else None
-    data = MLama(arguments.data)
     query(data, options, arguments.langs, arguments.relations)
     results = read_results(options.place, arguments.langs, arguments.relations)
     remark = " ".join(results.signatures)

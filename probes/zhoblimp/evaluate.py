@@ -18,6 +18,7 @@ from tabulate import tabulate
 from fluent.console import UserError, note, progress, split_list
 from fluent.linking import Linking, Unigrams, count_unigrams, read_unigrams
 from fluent.ranking.settings import without_home
+from fluent.records.atomic import check_writable
 from fluent.records.names import as_file_name
 from fluent.reporting.three_formats import write_tables
 from fluent.scoring.executors import Cluster, add_executor_arguments, cluster_of, load_in
@@ -56,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     functions = linking_functions(arguments.linking)
     rows = chosen_rows(read_pairs(arguments.data), arguments.per_paradigm)
     human = read_human(arguments.human) if arguments.human else {}
+    check_writable(arguments.out, "--out")
     targets = find_targets(arguments.model, split_list(arguments.revisions))
     table = read_unigrams(arguments.unigram) if arguments.unigram and arguments.unigram.suffix == ".json" else None
     corpus = read_utf8(arguments.unigram) if arguments.unigram and table is None else None

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from fluent.console import UserError, note, progress
+from fluent.console import UserError, note, progress, seed_number
 from fluent.records.names import is_file_name
 from probes.zhoblimp.data import write_pairs
 from probes.zhoblimp.generator import Generated, Generator
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder for UID.jsonl files")
     parser.add_argument("-n", "--pairs", type=int, default=300, help="pairs a paradigm (default 300)")
     parser.add_argument("--attempts", type=int, default=100, help="draws allowed per wanted pair (default 100)")
-    parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same files on any machine (default 0)")
+    parser.add_argument("--seed", type=seed_number, default=0, help="the same seed gives the same files on any machine (default 0)")
     parser.add_argument("--overwrite", action="store_true", help="replace files that exist in --out")
 
 

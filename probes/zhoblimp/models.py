@@ -53,7 +53,9 @@ def find_targets(models: Sequence[str], revisions: Sequence[str]) -> list[Target
                 if not (folder / name / "config.json").is_file():
                     raise UserError(f"{folder} has no checkpoint '{name}'; there are: {', '.join(_checkpoints(folder)) or 'none'}")
             if not names:
-                raise UserError(f"{folder} has no checkpoints: no sub-folder holds a config.json")
+                raise UserError(
+                    f"{folder} has no checkpoints: no sub-folder holds a config.json; leave --revisions out to take the folder itself"
+                )
             targets += [Target(model, str(folder / name), name) for name in names]
     labels = [target.label for target in targets]
     doubled = next((label for label in labels if labels.count(label) > 1), None)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from pathlib import Path
 from typing import Any
 
-from fluent.console import UserError, note
-from fluent.records.atomic import write_text
+from fluent.console import UserError, note, seed_number
+from fluent.records.atomic import check_writable, new_folders, write_text
 from probes.zhoblimp.training.sizes import SIZES, checkpoint_name, checkpoint_steps, configuration, parse_tokens
 from probes.zhoblimp.vocabulary import read_utf8
 
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--learning-rate", type=float, help="peak (default: the size's own)")
     parser.add_argument("--save-every", type=int, default=200, help="steps between states to resume from (default 200)")
     parser.add_argument("--dtype", choices=("auto", "float32", "bfloat16"), default="auto", help="auto: bfloat16 on a GPU that has it")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=seed_number, default=0)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -47,7 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
     for name in ("context", "batch", "accumulate", "save_every", "vocabulary_size"):
         if getattr(arguments, name) < 1:
             raise UserError(f"--{name.replace('_', '-')} must be at least 1")
+    if arguments.learning_rate is not None and not 0 < arguments.learning_rate < math.inf:
+        raise UserError(f"--learning-rate {arguments.learning_rate}: a number above 0")
     checkpoint_steps(arguments.checkpoints, budget, 1)
+    check_writable(arguments.out, "--out")
     from probes.zhoblimp.training.corpus import Blocks, digest, read_lines
 
     lines = read_lines(arguments.corpus)
@@ -91,12 +95,12 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _prepare(arguments: argparse.Namespace, settings: dict[str, Any], lines: list[str]) -> None:
     """Tokenizer, token file and unigrams, unless an earlier run of the same settings made them."""
-    from probes.zhoblimp.training.corpus import write_ids, write_unigrams
+    from probes.zhoblimp.training.corpus import Blocks, write_ids, write_unigrams
     from probes.zhoblimp.training.tokenizer import make_tokenizer
 
     record = arguments.out / "train.json"
     if record.is_file():
-        before = json.loads(read_utf8(record))
+        before = read_record(record)
         changed = [name for name, value in settings.items() if before.get(name) != value]
         if changed:
             name = changed[0]
@@ -106,8 +110,21 @@ def _prepare(arguments: argparse.Namespace, settings: dict[str, Any], lines: lis
     if arguments.words and arguments.tokenizer != "word":
         raise UserError(f"--words goes with --tokenizer word, not {arguments.tokenizer}; leave it out")
     tokenizer = make_tokenizer(arguments.tokenizer, lines, arguments.vocabulary_size, filter(None, words))
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    with new_folders(arguments.out):
+        counts = write_ids(arguments.out / "corpus.ids", lines, tokenizer)
+        try:
+            Blocks(arguments.out / "corpus.ids", arguments.context)
+        except UserError:
+            (arguments.out / "corpus.ids").unlink()
+            raise
     tokenizer.save_pretrained(arguments.out / "tokenizer")
-    counts = write_ids(arguments.out / "corpus.ids", lines, tokenizer)
     write_unigrams(arguments.out / "unigram.json", counts, len(tokenizer))
     write_text(record, json.dumps(settings, indent=1) + "\n")
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """The settings that a folder was begun with."""
+    try:
+        return dict(json.loads(read_utf8(path)))
+    except (ValueError, TypeError):
+        raise UserError(f"{path} is damaged, and says what the checkpoints beside it were made with; choose another --out") from None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tests.bad_inputs import (
+    cases_comet,
+    cases_compare,
     cases_cpopqa,
     cases_data,
     cases_datamodifier,
@@ -14,12 +16,13 @@ from tests.bad_inputs import (
     cases_script,
     cases_stats,
     cases_zhoblimp,
+    cases_zhoblimp_models,
 )
 from tests.bad_inputs.case import Case
 
 _PARTS = (
-    cases_script, cases_data, cases_model, cases_reader, cases_datamodifier, cases_stats, cases_dumps, cases_grammeval, cases_mlama,
-    cases_zhoblimp, cases_cpopqa,
+    cases_script, cases_data, cases_model, cases_reader, cases_datamodifier, cases_stats, cases_dumps, cases_compare, cases_grammeval,
+    cases_comet, cases_mlama, cases_zhoblimp, cases_zhoblimp_models, cases_cpopqa,
 )  # fmt: skip
 
 CASES: list[Case] = [case for part in _PARTS for case in part.CASES]

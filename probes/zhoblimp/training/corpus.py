@@ -37,7 +37,7 @@ def read_lines(paths: Sequence[Path]) -> list[str]:
             lines += read_utf8(path).splitlines()
     lines = [line.strip() for line in lines if line.strip()]
     if not lines:
-        raise UserError(f"{', '.join(map(str, paths))}: no text to train on")
+        raise UserError(f"{', '.join(map(str, paths))}: no text to train on; give one with a document a line")
     return lines
 
 
