@@ -59,13 +59,13 @@ CASES = [
     told(
         "COMET killed by the system",
         "kill -9 $$",
-        "ru_P19, sentences 1 to 16 of 16: COMET ran out of memory; choose a smaller --batch-size, or close "
-        "other programs; what was finished is kept: run the same command again to go on",
+        "ru_P19, sentences 1 to 16 of 16: comet-score was killed: by the system for want of memory (choose a "
+        "smaller --batch-size), or by hand; what was finished is kept: run the same command again to go on",
     ),
     told(
         "COMET killed by somebody",
         "kill -15 $$",
-        "ru_P19, sentences 1 to 16 of 16: comet-score stopped with status -15 (without a word); what was "
+        "ru_P19, sentences 1 to 16 of 16: comet-score was ended by signal 15; what was "
         "finished is kept: run the same command again to go on",
     ),
     told(
@@ -120,7 +120,7 @@ CASES = [
     Case(
         "dumps without English sentences for COMET",
         COMET,
-        "ru_P19: 16 sentences have no English one beside them (column en_template), and COMET compares the two",
+        "ru_P19: 16 sentences have no English one beside them (column en_template), and COMET compares the two; choose --back-end lm",
         both(
             comet("exit 0"),
             *(

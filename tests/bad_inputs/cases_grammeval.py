@@ -24,7 +24,9 @@ CASES = [
         f"{QE} --back-end oracle",
         "argument --back-end: invalid choice: 'oracle' (choose from 'lm', 'comet', 'file') (see grammeval.py qe --help)",
     ),
-    Case("scores for another back end", f"{QE} --scores stats", "--scores is for --back-end file"),
+    Case(
+        "scores for another back end", f"{QE} --scores stats", "--scores is for --back-end file: give that as well, or leave --scores out"
+    ),
     Case(
         "back end file without scores",
         f"{QE} --back-end file",
