@@ -20,7 +20,7 @@ import pandas as pd
 from fluent.console import UserError
 from fluent.records.atomic import write_text
 from fluent.records.source import Source
-from fluent.records.table import format_table, read_table
+from fluent.records.table import format_table, read_table, refuse_nul
 
 TEMPLATE = "template"
 ALIAS_SEPARATOR = "|||"
@@ -128,6 +128,7 @@ def read_benchmark(source: Source, lang: str, relation: str, spec: str | None = 
     table = read_table(data, where)
     if not data.endswith((b"\n", b"\r")):
         raise UserError(f"{where}: no line end after the last row, so the file seems cut off; get it again, or add one if it is whole")
+    refuse_nul(data, where)
     if any(column.endswith("_top1_correct") for column in table.columns):
         raise UserError(f"{where} is a rank dump, not a benchmark file; give the folder of the benchmark (fixed_data)")
     find_verbalisations(table.columns, where)

@@ -24,7 +24,7 @@ from fluent.records.atomic import write_text
 from fluent.records.benchmark import FILE_NAME, Benchmark, find_verbalisations, split_aliases
 from fluent.records.names import is_file_name
 from fluent.records.source import Source
-from fluent.records.table import format_table, read_table
+from fluent.records.table import format_table, read_table, refuse_nul
 
 ProtocolName = Literal["paper", "corrected"]
 
@@ -79,7 +79,9 @@ def read_dump(source: Source, name: str, *, allow_no_rows: bool = False) -> Dump
     match = FILE_NAME.fullmatch(name)
     if match is None:
         raise UserError(f"{where}: a dump is named {{lang}}_{{relation}}_{{verbalisations}}.tsv")
-    table = read_table(source.read(name), where, allow_no_rows=allow_no_rows)
+    data = source.read(name)
+    table = read_table(data, where, allow_no_rows=allow_no_rows)
+    refuse_nul(data, where)
     numbered = table.columns[0] in INDEX_NAMES
     if numbered:
         table = _number(table, where)

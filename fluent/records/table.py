@@ -7,7 +7,6 @@ A field that holds a tab, a double quote or a line end stands in double quotes, 
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +21,7 @@ _NEEDS_QUOTES = ("\t", '"', "\n", "\r")
 def read_table(data: bytes, where: str, *, allow_no_rows: bool = False) -> pd.DataFrame:
     """The table in these bytes: a RangeIndex, all cells ``str``, header names as they stand.
 
-    ``where`` names the file in errors. ``UserError``: empty, not UTF-8, a NUL byte, a row with too few or too many fields
+    ``where`` names the file in errors. ``UserError``: empty, not UTF-8, a row with too few or too many fields
     (line, found, expected), no rows below the header (unless allowed), a column name that stands twice.
     """
     text = _decode(data, where)
@@ -38,6 +37,13 @@ def read_table(data: bytes, where: str, *, allow_no_rows: bool = False) -> pd.Da
     if not rows and not allow_no_rows:
         raise UserError(f"{where}: a header and no rows; is the file cut off?")
     return pd.DataFrame(rows, columns=header, dtype="str") if rows else pd.DataFrame({name: pd.Series([], dtype="str") for name in header})
+
+
+def refuse_nul(data: bytes, where: str) -> None:
+    """``UserError`` where a file of labels holds a NUL byte, which is no label's but a disk's."""
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1
+        raise UserError(f"{where}: a NUL byte in line {line}, so the file is damaged; get it again")
 
 
 def format_table(frame: pd.DataFrame, *, index: bool = False) -> str:
@@ -74,9 +80,6 @@ def _name(name: object) -> str:
 def _decode(data: bytes, where: str) -> str:
     if not data.strip():
         raise UserError(f"{where}: the file is empty")
-    if b"\0" in data and not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise UserError(f"{where}: a NUL byte in line {line}, so the file is damaged; get it again")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

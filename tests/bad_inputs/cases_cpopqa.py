@@ -125,7 +125,7 @@ CASES = [
     Case(
         "frequencies that are not JSON",
         GRAMS,
-        "us.json: no JSON (line 1): save the viewer's json page as it is",
+        "us.json: no JSON (…): save the viewer's json page as it is",
         put("us.json", "{"),
         notes=FEW,
     ),
@@ -211,7 +211,7 @@ CASES = [
     Case(
         "concepts without a column",
         SCORE,
-        "instruments/concepts.tsv: no column aliases; the file was edited: run build again",
+        "concepts.tsv: a column or a number is missing; the file was edited or is another one: run build again",
         without_column("instruments/concepts.tsv", "aliases"),
     ),
     Case(
