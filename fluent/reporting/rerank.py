@@ -63,6 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     paths = [arguments.scores / name for _, _, name in found]
     records = [read_run(run_path(path)) for path in paths]
     for path, record in zip(paths, records, strict=True):
+        _check_run(record, arguments.scores)
         _check_scores(scores_path(path), record)
     unigrams = _unigrams(arguments, paths)
     new_records = [_new_record(record, arguments, unigrams) for record in records]
@@ -106,6 +107,11 @@ def _rerank(path: Path, record: RunRecord, new: RunRecord, arguments: argparse.N
     return narrow
 
 
+def _check_run(record: RunRecord, folder: Path) -> None:
+    if record.protocol not in {"paper", "corrected"}:
+        raise UserError(f"{folder} was itself ranked again ({record.protocol}): give the folder of the run, which holds the scores")
+
+
 def _check_scores(path: Path, record: RunRecord) -> None:
     """Before the first dump is written: the scores are there, readable, and those that the run record tells of."""
     read_scores(path, ["row"])
@@ -124,10 +130,6 @@ def _read(path: Path, linking: Linking) -> pd.DataFrame:
 
 def _new_record(record: RunRecord, arguments: argparse.Namespace, unigrams: Unigrams | None) -> RunRecord:
     """The record of the new dump: the run's own where nothing differs; else what differs stands in the signature."""
-    if record.protocol not in {"paper", "corrected"}:
-        raise UserError(
-            f"{arguments.scores} was itself ranked again ({record.protocol}): give the folder of the run, which holds the scores"
-        )
     own: ProtocolName = "corrected" if record.protocol == "corrected" else "paper"
     protocol: ProtocolName = arguments.protocol or own
     ties = _ties(arguments, protocol)
