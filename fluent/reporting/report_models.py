@@ -43,7 +43,8 @@ def model_marks(values: Mapping[str, pd.DataFrame]) -> Graph:
     """
     labels = list(values)
     figures = {}
-    rows = pd.concat([frame.assign(folder=label) for label, frame in values.items()]).query("average == 'macro'")
+    every = pd.concat([frame.assign(folder=label) for label, frame in values.items()])
+    rows = every[every["average"] == "macro"]
     for metric in ("R@1", "mean rank"):
         for way in dict.fromkeys(rows["way"]):
             part = rows[(rows["metric"] == metric) & (rows["way"] == way)]

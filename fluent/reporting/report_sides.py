@@ -87,7 +87,7 @@ def summary(sides: Sequence[Side], settings: Settings) -> list[dict[str, Any]]:
 def _of_side(side: Side, code: str, rows: pd.DataFrame, settings: Settings) -> dict[str, Any]:
     macro = {
         (str(row["way"]), str(row["metric"])): row
-        for row in side.values.query("average == 'macro' and language == @code").to_dict("records")
+        for row in side.values[(side.values["average"] == "macro") & (side.values["language"] == code)].to_dict("records")
     }
     # values over other facts than the rest's would mislead here: such a verbalisation has its own comparison below
     ways = [name for name in side.names if rows[name].notna().all()]
