@@ -149,7 +149,6 @@ class TestBadInput:
         ("more", "told"),
         [
             (["--out", "."], "is a folder: give a file name"),
-            (["--resamples", "5"], "too few"),
             (["--langs", "hr"], "no dump of hr"),
             (["--verbalisations", "nllb"], "none of nllb"),
         ],

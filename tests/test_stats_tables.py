@@ -78,7 +78,7 @@ def filled(narrow: DumpFolder, lang: str, relation: str, facts: int, pool: int) 
 @pytest.mark.data
 def test_relation_table_bytes_with_stand_ins_for_the_languages_the_data_lacks(narrow: DumpFolder, published: Path) -> None:
     langs = (*SLAVIC, "es", "zh", "vi", "id", "da")
-    tables = {(t.lang, t.relation): t for t in narrow.tables(langs, R15)}
+    tables = {(t.lang, t.relation): t for t in narrow.tables([lang for lang in langs if lang not in ("vi", "da")], R15)}
     templates = {r: relation_table.english_template([t for t in tables.values() if t.relation == r]) for r in R15}
     vi = dict(P103=(269, 36), P108=(46, 38), P159=(93, 50), P19=(86, 50), P36=(361, 50), P364=(71, 24), P407=(193, 50), P740=(78, 50))
     da = dict(P103=(737, 50), P108=(92, 50), P159=(259, 50), P19=(597, 50), P36=(439, 50), P364=(228, 44), P407=(342, 50), P740=(233, 50))

@@ -40,9 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of graphs."""
     add_short_rule(parser)
     add_quality(parser)
-    parser.add_argument(
-        "--only", type=name_list, metavar="NAMES", help=f"graphs, of {','.join((*GRAPHS, QE))} (default: all)"
-    )
+    parser.add_argument("--only", type=name_list, metavar="NAMES", help=f"graphs, of {','.join((*GRAPHS, QE))} (default: all)")
 
 
 def run(arguments: argparse.Namespace) -> int:
