@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from fluent.console import UserError
@@ -17,7 +18,7 @@ from fluent.ranking.outputs import check_folder
 from fluent.ranking.paper import gather_forms, select_rows
 from fluent.ranking.ranks import narrow_from_wide
 from fluent.ranking.settings import Settings
-from fluent.records.benchmark import Benchmark, write_benchmark
+from fluent.records.benchmark import Benchmark, make_benchmark, write_benchmark
 from fluent.records.dump import Dump, read_dump
 from fluent.records.run import file_sha256, read_run
 from fluent.records.scores import read_scores
@@ -317,3 +318,11 @@ def test_the_corrected_protocol_from_the_same_class(tmp_path: Path) -> None:
     own = fact[fact["own"]].set_index("entity")["logprob"].sort_values(ascending=False)
     assert dump.table.loc[0, "gt_own_rank"] == 1 + own.index.get_loc(gold)
     assert processor.summary().few_distractors == 23
+
+
+def test_a_fact_that_stands_twice_is_ranked_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    benchmark = city_benchmark(6)
+    twice = make_benchmark(benchmark.lang, benchmark.relation, benchmark.spec, pd.concat([benchmark.table, benchmark.table.iloc[[2]]]))
+    summary = Processor(twice, Settings(model="stand-in", out=tmp_path / "stats")).rank(StandInScorer("stand-in"))
+    assert summary.rows_scored == 7
+    assert "1 rows state a fact once more (the first: row 6, Q2 " in capsys.readouterr().err

@@ -143,6 +143,22 @@ def test_a_back_end_that_forgets_a_row_does_not_lose_it() -> None:
 
 
 @dataclass
+class Broken(Parrot):
+    """Somebody's own back end, which fails in the middle."""
+
+    def translate(self, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
+        yield items[0], Answer("One is done.")
+        raise ZeroDivisionError("by nought")
+
+
+def test_a_back_end_that_raises_is_named_in_one_line_and_what_it_did_is_kept(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"back end parrot failed \(ZeroDivisionError: by nought\)"):
+        run(Broken(), tmp_path / "s.sqlite")
+    with Store(tmp_path / "s.sqlite") as store:
+        assert store.get(store_keys(Broken(), ITEMS)[0]) == Answer("One is done.")
+
+
+@dataclass
 class Careless(Parrot):
     """Says for every item, and as often as told, the same."""
 
