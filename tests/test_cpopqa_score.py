@@ -63,6 +63,37 @@ def test_names_with_commas_and_digits_survive() -> None:
         assert parse(text, names[::-1]) == Answer(names, "full")
 
 
+FRANCIS = "Saint Francis of Assisi, Patron Saint of Italy"
+MARINUS = "Saint Marinus' Day, Anniversary of the Founding of the Republic"
+DRUK = "Birth Anniversary of the 3rd Druk Gyalpo", "Birth Anniversary of the 4th Druk Gyalpo - Constitution Day"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("Easter Monday", FRANCIS, "Epiphany"),
+        (FRANCIS, "Epiphany", "Easter Monday"),
+        ("Holi", "Independence and Republic Day", "Eid"),
+        ("Saint Marinus' Day", MARINUS),
+        (MARINUS, "Saint Marinus' Day"),
+        DRUK,
+        DRUK[::-1],
+        ("Mother of God", "one, with, five, commas, in, it", "Holi"),
+    ],
+)
+def test_a_long_name_takes_no_other_with_it_in_any_form(names: tuple[str, ...]) -> None:
+    for text in (", ".join(names), f"{', and '.join(names)}.", " > ".join(names), "\n".join(names)):
+        assert parse(text, names[::-1]) == Answer(names, "full")
+    for ending in ("", ": a day off", " (a day off)", " - a day off"):
+        assert parse(" ".join(f"{place}. {name}{ending}" for place, name in enumerate(names, 1)), names[::-1]) == Answer(names, "full")
+
+
+def test_misspelt_names_with_commas_are_their_own() -> None:
+    names = ("Epiphany", FRANCIS, "Labor Day")
+    assert parse("Epiphany, Saint Francis of Asisi, Patron Saint of Itali, Labour Day", names) == Answer(names, "full")
+    assert parse(DRUK[1].replace("tion D", "tional D"), DRUK).order == (DRUK[1],)  # its first half alone is near to the other
+
+
 def test_diff_over_all_permutations() -> None:
     three = {order: diff(np.array(order) + 1.0) for order in permutations(range(3))}
     assert [three[order] for order in permutations(range(3))] == pytest.approx([0, 0.25, 0.25, 0.75, 0.75, 1])

@@ -48,47 +48,60 @@ def plain(text: str) -> str:
     return " ".join(_NO_LETTER.sub(" ", bare.replace("'", "").replace("’", "")).split())
 
 
-def match(text: str, options: Sequence[str]) -> str | None:
-    """The option that this text names: exactly (C++ is not C), else without marks, else nearly; no other option as well."""
+def named(readings: Sequence[str], options: Sequence[str]) -> tuple[int, str] | None:
+    """Which reading of one place in an answer names an option, and which one: the first that is one, else the nearest to one.
+
+    Nearness comes last, or a long name would swallow the short one beside it ("Holi, Independence and Republic Day").
+    """
+    for place, text in enumerate(readings):
+        found = _exact(text, options)
+        if found is not None:
+            return place, found
+    near = [(ratio, -place, name) for place, text in enumerate(readings) for ratio, name in [_nearest(text, options)] if name]
+    if not near:
+        return None
+    _, place, name = max(near)
+    return -place, name
+
+
+def _exact(text: str, options: Sequence[str]) -> str | None:
+    """The option that this text is: as it stands (C++ is not C), else without marks, if no other option is the same then."""
     exact = text.strip(_AROUND).casefold()
     for option in options:
         if option.strip(_AROUND).casefold() == exact:
             return option
     found = plain(text)
-    if not found:
-        return None
-    same = [option for option in options if plain(option) == found]
-    if same:
-        return same[0] if len(same) == 1 else None
-    near = [option for option in options if fuzz.ratio(plain(option), found) >= FUZZY]
-    return near[0] if len(near) == 1 else None
+    same = [option for option in options if found and plain(option) == found]
+    return same[0] if len(same) == 1 else None
+
+
+def _nearest(text: str, options: Sequence[str]) -> tuple[float, str]:
+    """The one option that this text nearly is, and how nearly; "" where it is near to none or to several."""
+    found = plain(text)
+    ratios = [(fuzz.ratio(plain(option), found), option) for option in options] if found else []
+    near = [one for one in ratios if one[0] >= FUZZY]
+    return near[0] if len(near) == 1 else (0.0, "")
 
 
 def _numbered(text: str, options: Sequence[str]) -> Iterator[str]:
     """Options of a numbered list; an item may go on with a remark ("1. Holi: the festival of colours")."""
     for part in _NUMBER.split(text)[1:]:
-        found = match(part, options)
-        if found is None:
-            for remark in _REMARK.finditer(part):
-                found = match(part[: remark.start()], options)
-                if found is not None:
-                    break
+        found = named([part, *(part[: remark.start()] for remark in reversed(list(_REMARK.finditer(part))))], options)
         if found is not None:
-            yield found
+            yield found[1]
 
 
 def _pieces(text: str, options: Sequence[str]) -> Iterator[str]:
-    """Options between separators; a name that holds a comma itself spans several pieces."""
+    """Options between separators; a name that holds separators itself ("Martin Luther King, Jr.") spans several pieces."""
     pieces = [re.sub(r"^(?:and|then)\s+", "", piece.strip()) for piece in _SEPARATORS.split(text)]
+    longest = max(len(_SEPARATORS.split(option)) for option in options)
     place = 0
     while place < len(pieces):
-        for length in range(min(4, len(pieces) - place), 0, -1):
-            found = match(", ".join(pieces[place : place + length]), options)
-            if found is not None:
-                yield found
-                place += length - 1
-                break
-        place += 1
+        lengths = range(min(longest, len(pieces) - place), 0, -1)
+        found = named([", ".join(pieces[place : place + length]) for length in lengths], options)
+        place += 1 if found is None else lengths[found[0]]
+        if found is not None:
+            yield found[1]
 
 
 def _unique(names: Iterator[str]) -> list[str]:
