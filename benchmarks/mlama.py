@@ -1,6 +1,6 @@
 """Typed queries: our batches against the published evaluator's way on the same model, facts and candidates, in the same run.
 
-    python benchmarks/mlama.py [--facts 16] [--candidates 300] [--rounds 3] [--vocabulary 119547] [--plot mlama_speed]
+    python benchmarks/mlama.py [--facts 16] [--candidates 300] [--rounds 3] [--vocabulary 119547] [--plot mlama_growth]
 
 The published way: every fact at every number of masks from one to the longest candidate, four sentences a batch, padded,
 log-softmax over the whole vocabulary at every position, then candidate by candidate the mean at its masks. The model has
@@ -151,7 +151,7 @@ def draw_growth(stem: Path, seconds: Sequence[float]) -> None:
         figure, (axis,) = panels(["typed queries, BERT-base's size"], width=5)
         axis.plot(GROWTH, seconds, marker="o", color=COLOURS[0])
         logarithmic_x(axis)
-        axis.set_ylim(bottom=0)
+        axis.set_ylim(0, 1.1 * max(seconds))
         axis.set_xlabel("candidates")
         axis.set_ylabel("seconds a fact")
         save_stem(stem, figure)
