@@ -24,6 +24,7 @@ from fluent.console import ArgumentParser, UserError, note, progress, run_main, 
 from fluent.languages import OFFICIAL_LANGUAGES, is_known, language
 from fluent.records.download import download
 from fluent.records.facts import Facts, Triple, read_facts, read_templates
+from fluent.records.names import by_number
 from fluent.records.source import Source, open_source
 
 TEMPLATES = "templates.jsonl"
@@ -53,7 +54,7 @@ class MLama:
     def relations(self, lang: str) -> list[str]:
         """The relations of this language that are really there, by number. Listing opens no file."""
         names = (name.removesuffix(".jsonl") for name in _jsonl(self._folder(lang)) if name != TEMPLATES)
-        return sorted(names, key=lambda name: (not name[1:].isdigit(), int(name[1:]) if name[1:].isdigit() else 0, name))
+        return sorted(names, key=by_number)
 
     def templates(self, lang: str) -> Mapping[str, str]:
         """relation -> template, as the file has them, valid or not; empty where the language has no templates file."""

@@ -144,12 +144,17 @@ def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
     """The type of an argument that is a whole number in these bounds; anything else is one line that says so."""
 
     def read(value: str) -> int:
-        number = int(value) if re.fullmatch(r"[+-]?[0-9]{1,30}", value) else None
+        number = plain_number(value)
         if number is None or number < least or (most is not None and number > most):
             raise argparse.ArgumentTypeError(f"{value!r} is not a whole number from {least}{'' if most is None else f' to {most}'}")
         return number
 
     return read
+
+
+def plain_number(value: str) -> int | None:
+    """A whole number in 1 to 18 plain digits, None for anything else (``int`` takes 1_0 and ３, and gives up on very long ones)."""
+    return int(value) if re.fullmatch(r"[0-9]{1,18}", value) else None
 
 
 def seed_number(value: str) -> int:

@@ -18,7 +18,6 @@ Everything is in natural logarithms and vectorised over strings. No model is nee
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,7 +27,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fluent.console import UserError
+from fluent.console import UserError, plain_number
+from fluent.json_text import parse_json
 
 Floats = NDArray[np.float64]
 
@@ -152,18 +152,17 @@ class Unigrams:
 def read_unigrams(path: Path) -> Unigrams:
     """``{"token id": probability}`` as published with ZhoBLiMP. Bad files are ``UserError``s that name the entry."""
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        raw = parse_json(path.read_bytes(), path.name)
     except FileNotFoundError:
         raise UserError(f"no unigram table at {path}; check the path") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path.name}: broken JSON: {error}") from None
     if not isinstance(raw, dict) or not raw:
         raise UserError(f"{path.name}: a unigram table is an object of token id: probability")
     logprobs = {}
     for key, value in raw.items():
-        if not key.isdecimal() or isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+        token = plain_number(key)
+        if token is None or isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
             raise UserError(f"{path.name}: entry '{key}': {value!r} is not a token id with a probability above 0 and up to 1")
-        logprobs[int(key)] = math.log(value)
+        logprobs[token] = math.log(value)
     return Unigrams(logprobs, path.name)
 
 

@@ -35,7 +35,7 @@ def judge(case: Case, run: Run) -> None:
     """One error line, last and as the table has it; nothing else but the notes that the table knows; nothing left behind."""
     assert run.status == 2, (run.status, run.out, run.err)
     *notes, error = run.err.splitlines()
-    line = re.fullmatch(r"(?:python -m )?(?P<program>[\w.]+)(?: [\w-]+)?: error: (?P<said>.*)", error)
+    line = re.fullmatch(r"(?:python -m )?(?P<program>[\w.]+)(?: [\w-]+){0,2}: error: (?P<said>.*)", error)
     assert line is not None and line["program"] in {case.error_name, f"probes.{case.error_name}"}, run.err
     said = line["said"]
     assert matches(case.says, said), f"\n{said}\nis not\n{case.says}"

@@ -193,7 +193,7 @@ EXPORTS = {
     "big.json": ('[{"ngram": "Holi", "parent": "", "timeseries": [1' + "0" * 400 + ", 1]}]", "no relative frequency"),
     "true.json": ('[{"ngram": "Holi", "parent": "", "timeseries": [true, 1]}]', "no relative frequency"),
     "nan.json": ('[{"ngram": "Holi", "parent": "", "timeseries": [NaN, 1]}]', "no relative frequency"),
-    "deep.json": ("[" * 200_000, "no JSON"),
+    "deep.json": ("[" * 200_000, "is not JSON"),
     "twice.json": (
         '[{"ngram": "Eid al-Fitr", "timeseries": [0, 1e-7]}, {"ngram": "Eid al - Fitr", "timeseries": [0, 2e-7]}]',
         "entry 2: 'Eid al-Fitr' stands twice with other values",
@@ -215,7 +215,7 @@ def test_damaged_exports_are_one_line(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(UserError) as caught:
         from_ngrams("US", tmp_path / name, {"Holi": [], "Eid al-Fitr": []}, Years(2018, 2019))
-    assert str(caught.value).startswith(f"{name}: ") and message in str(caught.value) and len(str(caught.value)) < 300
+    assert str(caught.value).startswith(name) and message in str(caught.value) and len(str(caught.value)) < 300
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_damaged_answers_of_the_mlama_probe_are_asked_again_or_named(tmp_path: P
     assert query(data, options, scorer=scorer) == files
     assert {path: path.read_bytes() for path in files} == whole
     run_path(files[0]).write_text("{", encoding="utf-8")
-    with pytest.raises(UserError, match="P36.run.json is not a run record"):
+    with pytest.raises(UserError, match="P36.run.json is not JSON"):
         query(data, options, scorer=scorer)
 
 

@@ -138,5 +138,5 @@ def test_folders_that_are_not_lama_are_refused(tmp_path: Path, lama: Path) -> No
         read_lama(lama, ["P99"])
     with (lama / "TREx" / "P37.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"sub_uri": "Q')
-    with pytest.raises(UserError, match=r"P37.jsonl: line 2 is no LAMA fact"):
+    with pytest.raises(UserError, match=r"P37.jsonl: line 2 is not JSON"):
         read_lama(lama)

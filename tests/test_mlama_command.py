@@ -273,7 +273,7 @@ def test_candidate_lists_of_another_kind_are_refused(toy: Path, model: str, tmp_
     lists = tmp_path / "lists"
     lists.mkdir()
     for content, said in (
-        ("{", "is no JSON"),
+        ("{", "is not JSON"),
         ('{"P36": ["a"]}', "is no candidate list"),
         ('{"P37": {"objects": ["a"]}}', "no relation P36"),
     ):

@@ -200,7 +200,7 @@ def test_the_folder_of_this_folder_is_its_own_name(desk: Desk) -> None:
         (["--models", "m.txt"], "A\nB --dtype half", "m.txt, line 2: argument --dtype: invalid choice: 'half'"),
         (["--models", "m.txt"], "A B", "m.txt, line 1: unrecognized arguments: B; a line is a model and its options"),
         (["--models", "m.txt"], "--dtype float16", "m.txt, line 1: the following arguments are required: model"),
-        (["--models", "m.txt"], "A --folder ../x", "m.txt, line 1: --folder ../x cannot be a folder's name"),
+        (["--models", "m.txt"], "A --folder ../x", "m.txt, line 1: --folder '../x' cannot be a folder's name"),
         (["--models", "m.txt"], "'A", "m.txt, line 1: No closing quotation; close the quotation mark"),
         (["--models", "m.txt"], "# none\n\n", "m.txt names no model"),
         (["--models", "none.txt"], "", "none.txt: no such file"),

@@ -163,7 +163,7 @@ def test_the_command_writes_tables_pairs_and_plots_and_does_not_score_twice(tmp_
         (["--revisions", "ALL"], "--revisions ALL needs a local folder"),
         (["--model", "some/model"], "two models would both be called"),
         (["--data", "doubled"], "row 1: UID 'a' also stands in"),
-        (["--data", "broken.jsonl"], "broken.jsonl: row 2: broken JSON in column 2"),
+        (["--data", "broken.jsonl"], "broken.jsonl: row 2 is not JSON"),
     ],
 )
 def test_bad_input_is_one_line(more: list[str], complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -179,7 +179,7 @@ def test_bad_templates_are_one_line_that_names_file_and_row(rules: dict[str, lis
         ),
         ('{"A": [[{"type": "Phrase", "rule": {"name": "B"}}]]}', "unknown phrase 'B'"),
         ('{"A": [[{"type": "Odd", "rule": {}}]]}', "is no element"),
-        ('{"A": [', "broken JSON in row 1"),
+        ('{"A": [', "is not JSON ("),
         ('{"A": [["x"]], "A": [["y"]]}', "'A' is defined twice"),
     ],
 )

@@ -26,6 +26,7 @@ from fluent.languages import language
 from fluent.ranking.corrected import select_frames
 from fluent.ranking.entities import Entity, gather_entities
 from fluent.records.benchmark import Benchmark
+from fluent.records.names import is_file_name
 
 METADATA = "metadata_relations.json"
 SUBJECT, ANSWER = "[X]", "[Y]"
@@ -66,6 +67,9 @@ class AnswerSpace:
 
 def export_bear(facts: Facts, path: Path) -> None:
     """Write the datasets; questions that the format cannot hold move from ``facts.facts`` to ``facts.left_out``."""
+    for v in dict.fromkeys(fact.verbalisation for fact in facts.facts):
+        if not is_file_name(f"x_{v}"):
+            raise UserError(f"verbalisation '{v}' cannot be part of a folder's name, which BEAR needs; rename its columns")
     spaces = {(bench.lang, bench.relation): answer_space(bench, verbalisations, facts) for bench, verbalisations in facts.files.items()}
     names = {(bench.lang, bench.relation): bench.name for bench in facts.files}
     kept: list[Fact] = []

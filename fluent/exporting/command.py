@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,6 +67,12 @@ def _summary(facts: Facts, path: Path) -> str:
     )
 
 
+def _licence(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.+-]*", value):
+        raise argparse.ArgumentTypeError(f"{value!r} is no licence's id; give one as the Hub writes it, for example cc-by-4.0 or other")
+    return value
+
+
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="script.py export",
@@ -93,5 +100,5 @@ def _add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--limit", type=positive, metavar="N", help="the first N rows a file; candidates still come from the whole file")
     command.add_argument("--no-aliases", action="store_true", help="aliases are no forms of their entity")
     command.add_argument(
-        "--licence", type=named, metavar="ID", help="hf: licence for the card (default: ours for the starter, else unknown)"
+        "--licence", type=_licence, metavar="ID", help="hf: licence for the card (default: ours for the starter, else unknown)"
     )

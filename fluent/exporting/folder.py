@@ -12,6 +12,7 @@ import pandas as pd
 
 from fluent import __version__
 from fluent.exporting.facts import Facts, LeftOut
+from fluent.json_text import parse_json
 from fluent.records.folders import replacing_folder
 from fluent.records.table import format_table
 
@@ -35,7 +36,7 @@ def export_folder(path: Path, facts: Facts, kind: str) -> Iterator[Path]:
 def find_foreign(folder: Path) -> str | None:
     """A file in an export's folder that the export's record does not name; what Python leaves there when the harness imports is none."""
     try:
-        held = {RECORD, *json.loads((folder / RECORD).read_text(encoding="utf-8"))["holds"]}
+        held = {RECORD, *parse_json((folder / RECORD).read_bytes(), RECORD)["holds"]}
     except (OSError, ValueError, KeyError, TypeError):  # no export: one name is enough, however much lies below
         return next((entry.name for entry in sorted(folder.iterdir())), None)
     return next((name for name in _files(folder) if name not in held), None)

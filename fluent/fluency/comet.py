@@ -19,6 +19,7 @@ from typing import Any
 
 from fluent.console import UserError, progress_bar
 from fluent.fluency.judging import Pair, digest
+from fluent.json_text import parse_json
 from fluent.records.atomic import write_text
 
 DEFAULT_COMMAND = Path(".venv-comet/bin/comet-score")
@@ -134,7 +135,7 @@ class CometJudge:
 
 def _read_kept(path: Path, count: int) -> list[float] | None:
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        kept = parse_json(path.read_bytes(), path.name)
     except (OSError, ValueError):
         return None
     return kept if isinstance(kept, list) and len(kept) == count and all(isinstance(value, float) for value in kept) else None
@@ -143,7 +144,7 @@ def _read_kept(path: Path, count: int) -> list[float] | None:
 def _read_answer(path: Path, count: int, who: str) -> list[float]:
     """The scores in COMET's JSON: ``{file name: [{"src", "mt", "COMET"}, …]}``. Half an answer is a ``UserError``."""
     try:
-        answer = json.loads(path.read_text(encoding="utf-8"))
+        answer = parse_json(path.read_bytes(), path.name)
         (rows,) = answer.values()
         scores = [float(row["COMET"]) for row in rows]
     except FileNotFoundError:

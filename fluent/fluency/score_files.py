@@ -17,6 +17,7 @@ import pandas as pd
 
 from fluent.console import UserError, note
 from fluent.fluency.judging import Judge, Pair, digest, one_line, sentences, sources
+from fluent.json_text import parse_json
 from fluent.records.atomic import write_text
 from fluent.records.benchmark import name_columns
 from fluent.records.run import file_sha256
@@ -69,7 +70,7 @@ def _plain_ranks(table: RankTable) -> list[list[float]]:
 
 def _is_kept(path: Path, record: Path, made: Mapping[str, Any]) -> bool:
     try:
-        before = json.loads(record.read_text(encoding="utf-8"))
+        before = parse_json(record.read_bytes(), record.name)
         return bool(before == {**made, "sha256": file_sha256(path)})
     except (OSError, ValueError):
         return False

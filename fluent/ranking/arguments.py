@@ -12,6 +12,7 @@ from fluent.languages import is_known, language
 from fluent.ranking.models import MODEL_OPTIONS, add_model_options, choose_models, read_models
 from fluent.ranking.settings import DEFAULT_MODEL, Settings
 from fluent.ranking.values import name_list, named, path_named, positive
+from fluent.records.names import by_number
 from fluent.scoring.executors import Cluster, add_executor_arguments, cluster_of
 
 if TYPE_CHECKING:
@@ -90,10 +91,10 @@ class Arguments:
         for lang in langs:
             if not any(lang == other for other, _ in there):
                 raise UserError(f"no benchmark file for language '{lang}' in {self.data}: there are {_listed(other for other, _ in there)}")
-        relations = self.relations or tuple(sorted({relation for lang, relation in there if lang in langs}, key=_by_number))
+        relations = self.relations or tuple(sorted({relation for lang, relation in there if lang in langs}, key=by_number))
         for relation in relations:
             if not any((lang, relation) in there for lang in langs):
-                held = _listed((other for lang, other in there if lang in langs), key=_by_number)
+                held = _listed((other for lang, other in there if lang in langs), key=by_number)
                 raise UserError(f"no benchmark file for relation '{relation}' of {', '.join(langs)} in {self.data}: there are {held}")
         wanted = [(lang, relation) for lang in langs for relation in relations]
         absent = [f"{lang} {relation}" for lang, relation in wanted if (lang, relation) not in there]
@@ -228,10 +229,6 @@ def _parser(explaining: bool) -> ArgumentParser:
         )
         out.add_argument("--overwrite", action="store_true", help="rank anew what is there")
     return parser
-
-
-def _by_number(relation: str) -> tuple[int, str]:
-    return (int(relation[1:]) if relation[1:].isdigit() else 10**9, relation)
 
 
 def _listed(names: Iterable[str], key: Callable[[str], tuple[int, str]] | None = None) -> str:

@@ -25,6 +25,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from fluent.console import UserError, note
+from fluent.json_text import parse_json
 
 try:
     import fcntl
@@ -188,10 +189,9 @@ class Claims:
     def _read_line(self) -> Making:
         line = os.pread(self._handle, _LINE, 0) if self._handle is not None else b"{}"
         try:
-            making = json.loads(line)
-        except ValueError:
+            return dict(parse_json(line, NAME))
+        except (ValueError, TypeError):
             raise UserError(f"{self._busy()}, and {NAME} there is damaged; wait for it, or choose another folder with --out") from None
-        return dict(making)
 
 
 def claims_in(folder: Path) -> Claims:

@@ -22,6 +22,7 @@ from typing import NoReturn
 from fluent.console import UserError, split_list
 from fluent.ranking.settings import Settings
 from fluent.ranking.values import named, positive
+from fluent.records.names import is_file_name
 
 MODEL_OPTIONS = ("revision", "dtype", "device", "device_map", "quantise", "trust_remote_code", "path", "token_budget")
 """Options of a model, as fields of ``Settings``: for all models on the command line, for one behind its name in a file."""
@@ -53,8 +54,10 @@ def read_models(path: Path, settings: Settings) -> tuple[Settings, ...]:
     """The settings of each model in a file. A line: the name, then options that override ``settings``, ``--folder`` among them."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (FileNotFoundError, IsADirectoryError):
+    except FileNotFoundError:
         raise UserError(f"--models {path}: no such file; make one with a model a line, or name models with --model A,B,C") from None
+    except IsADirectoryError:
+        raise UserError(f"--models {path} is a folder; make a file with a model a line, or name models with --model A,B,C") from None
     except UnicodeDecodeError:
         raise UserError(f"--models {path} is no UTF-8 text; write a model a line, # begins a comment") from None
     chosen = []
@@ -72,7 +75,8 @@ def folder_name(model: str) -> str:
     last = re.split(r"[/\\]", model.rstrip("/\\"))[-1]
     if last in {"", ".", ".."}:
         last = Path(model).resolve().name
-    return re.sub(r"[^\w.+-]+", "-", re.sub(r"\.gguf$", "", last, flags=re.IGNORECASE)).strip("-. ") or "model"
+    name = re.sub(r"[^\w.+-]+", "-", re.sub(r"\.gguf$", "", last, flags=re.IGNORECASE)).strip("-. ") or "model"
+    return name if is_file_name(name) else f"_{name}"
 
 
 class _LineParser(argparse.ArgumentParser):
@@ -96,7 +100,7 @@ def _read_line(text: str, where: str, settings: Settings) -> tuple[Settings, str
     options = vars(parser.parse_args(words))
     folder = options.pop("folder", folder_name(options["model"]))
     if folder != folder_name(folder):
-        raise UserError(f"{where}: --folder {folder} cannot be a folder's name below --out; choose letters, digits, '-', '_', '+', '.'")
+        raise UserError(f"{where}: --folder {folder!r} cannot be a folder's name below --out; choose letters, digits, '-', '_', '+', '.'")
     return replace(settings, **options), folder
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fluent.json_text import parse_json
 from fluent.records.atomic import write_bytes, write_text
 from fluent.scoring.contract import CandidateScore, Plan, RequestScore, ScorerDescription
 
@@ -67,7 +68,7 @@ class PackStore:
     def is_current(self) -> bool:
         """Whether packs of this plan are being made here: False before a run begins, and once all of them are put together."""
         try:
-            return str(json.loads((self.folder / _PLAN).read_text(encoding="utf-8"))["plan"]) == self.mark
+            return str(parse_json((self.folder / _PLAN).read_bytes(), _PLAN)["plan"]) == self.mark
         except (OSError, ValueError, KeyError, TypeError):
             return False
 

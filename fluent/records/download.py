@@ -11,7 +11,8 @@ from pathlib import Path
 import requests
 import tenacity
 
-from fluent.console import UserError, note, progress_bar
+from fluent.console import UserError, note, plain_number, progress_bar
+from fluent.json_text import parse_json
 from fluent.records.atomic import check_writable, new_folders, write_text
 from fluent.records.run import file_sha256
 
@@ -109,8 +110,8 @@ def _continues(answer: requests.Response, done: int) -> bool:
 
 
 def _total(answer: requests.Response, done: int) -> int | None:
-    length = answer.headers.get("Content-Length")
-    return done + int(length) if length and length.isdigit() else None
+    length = plain_number(answer.headers.get("Content-Length", ""))
+    return None if length is None else done + length
 
 
 def _check(partial: Path, path: Path, url: str, sha256: str | None) -> None:
@@ -133,8 +134,8 @@ def _notes(partial: Path) -> Path:
 def _read_validator(partial: Path, url: str) -> str:
     """The strong ETag or date that says whose beginning the partial file is; "" where unknown."""
     try:
-        kept = json.loads(_notes(partial).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
+        kept = dict(parse_json(_notes(partial).read_bytes(), _notes(partial).name))
+    except (FileNotFoundError, ValueError, TypeError):
         return ""
     return str(kept.get("validator", "")) if kept.get("url") == url else ""
 

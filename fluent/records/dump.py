@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from fluent.console import UserError
+from fluent.console import UserError, plain_number
 from fluent.records.atomic import write_text
 from fluent.records.benchmark import FILE_NAME, Benchmark, find_verbalisations, split_aliases
 from fluent.records.names import is_file_name
@@ -217,9 +217,10 @@ def _parse_flag(cell: str) -> int:
 
 
 def _parse_int(cell: str) -> int:
-    if not re.fullmatch(r"-?[0-9]+", cell):  # int() would also take "1_0" and digits of other scripts
+    number = plain_number(cell.removeprefix("-"))
+    if number is None:
         raise ValueError(cell)
-    return int(cell)
+    return -number if cell.startswith("-") else number
 
 
 def _parse_count(cell: str) -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from fluent.console import UserError
+from fluent.json_text import parse_json
+
+MOST = 2**63 - 1
+"""The largest whole number that a table can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +87,7 @@ def _objects(data: bytes, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, line_text in enumerate(lines, start=1):
         if not line_text.strip():
             continue
-        try:
-            values = json.loads(line_text)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise UserError(f"{where}: line {number} is not JSON ({error}); is the file cut off?") from None
+        values = parse_json(line_text, f"{where}: line {number}")
         if not isinstance(values, dict):
             raise UserError(f"{where}: line {number} holds no JSON object")
         yield f"{where}: line {number}", values
@@ -101,4 +101,6 @@ def _field(values: Mapping[str, Any], name: str, kind: type, line: str, *, optio
         raise UserError(f"{line}: no field {name!r}")
     if type(value) is not kind:  # bool is an int to isinstance, and 7 is no label
         raise UserError(f"{line}: field {name!r} holds {value!r}, expected {kind.__name__}")
+    if isinstance(value, int) and abs(value) > MOST:
+        raise UserError(f"{line}: field {name!r} holds {str(value)[:10]}…, a number too large to be one")
     return value

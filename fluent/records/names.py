@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from fluent.console import plain_number
+
 _REFUSED = re.compile(r'[\x00-\x1f\x7f/\\:|*?"<>]')
 _STRANGE = re.compile(r"[^A-Za-z0-9_.-]+")
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10))}
@@ -15,6 +17,12 @@ def is_file_name(name: str) -> bool:
     if not name or name != name.strip() or name[0] == "." or name[-1] == "." or _REFUSED.search(name):
         return False
     return name.split(".")[0].rstrip().casefold() not in _DEVICES
+
+
+def by_number(relation: str) -> tuple[int, str]:
+    """Sorts relations as people count: P19 before P101, what has no number last."""
+    number = plain_number(relation[1:])
+    return (10**18 if number is None else number, relation)
 
 
 def as_file_name(word: str, joint: str = "--", instead: str = "model") -> str:

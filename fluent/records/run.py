@@ -17,6 +17,7 @@ from typing import Any
 
 from fluent import __version__
 from fluent.console import UserError
+from fluent.json_text import parse_json
 from fluent.records.atomic import write_text
 
 SUFFIX = ".run.json"
@@ -110,11 +111,9 @@ def read_run(path: Path | str) -> RunRecord:
     """Read a record. ``UserError``: no such file, not JSON, a field missing, of the wrong kind, or unknown."""
     path = Path(path)
     try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
+        fields = parse_json(path.read_bytes(), str(path), _AWAY)
     except FileNotFoundError:
         raise UserError(f"no run record {path}; the dump beside it cannot be told apart from others") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise UserError(f"{path} is not a run record ({error}); {_AWAY}") from None
     if not isinstance(fields, dict):
         raise UserError(f"{path} is not a run record (no JSON object); {_AWAY}")
     fields.pop("signature", None)

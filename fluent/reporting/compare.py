@@ -27,7 +27,7 @@ from fluent.reporting.figures_compare import draw_differences
 from fluent.reporting.folders import open_folders
 from fluent.reporting.latex import write_table
 from fluent.reporting.loading import DumpFolder, RankTable, open_dumps
-from fluent.reporting.options import add_further_folders, add_short_rule
+from fluent.reporting.options import add_further_folders, add_short_rule, cutoffs
 from fluent.reporting.remarks import SHORT_RULE_TEXTS
 from fluent.reporting.selection import kept_rows, narrow, short_rule
 
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--baseline", default="template", metavar="NAME", help="what each verbalisation is compared with (default: template)"
     )
-    parser.add_argument("--k", type=_cutoffs, default=(1, 3, 5), metavar="K,…", help="the k of R@k (default: 1,3,5)")
+    parser.add_argument("--k", type=cutoffs, default=(1, 3, 5), metavar="K,…", help="the k of R@k (default: 1,3,5)")
     parser.add_argument(
         "--average", choices=AVERAGES, default="macro", help="what is printed and set in LaTeX (default: macro; the TSV has both)"
     )
@@ -156,13 +156,6 @@ def _remarks(folder: DumpFolder, tables: Sequence[RankTable], arguments: argpars
     rule = SHORT_RULE_TEXTS[short_rule(arguments.style, arguments.exclude_short)]
     ranked = ", ranks by the verbalisation's own form" if arguments.own_form else ""
     return [f"{label}{rule}; protocol: {tables[0].protocol}{ranked}", f"{label}signature: {folder.signature(tables)}"]
-
-
-def _cutoffs(value: str) -> tuple[int, ...]:
-    parts = value.split(",")
-    if not all(part.strip().isdecimal() and int(part) > 0 for part in parts):
-        raise argparse.ArgumentTypeError(f"'{value}' is no list of whole numbers from 1; for example 1,3,5")
-    return tuple(dict.fromkeys(int(part) for part in parts))
 
 
 def _level(value: str) -> float:

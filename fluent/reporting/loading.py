@@ -7,7 +7,6 @@ Everything in ``fluent/reporting`` starts from these two and never opens a dump 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -18,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from fluent.console import UserError, note, progress
+from fluent.json_text import parse_json
 from fluent.ranking.settings import Settings
 from fluent.records.dump import Dump, find_dumps, read_dump
 from fluent.records.run import run_path
@@ -241,7 +241,7 @@ def rank_table(dump: Dump) -> RankTable:
 
 def _parse_record(data: bytes, where: str) -> dict[str, Any]:
     try:
-        record = dict(json.loads(data))
+        record = dict(parse_json(data, where))
         record["signature"]
         return record
     except (ValueError, KeyError, TypeError):

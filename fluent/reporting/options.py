@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fluent.console import split_list
+from fluent.console import plain_number, split_list
 from fluent.ranking.values import name_list
 
 STYLES = ("paper", "clean")
@@ -34,6 +34,14 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *, wide: bool = True) 
         "--verbalisations", type=name_list, metavar="NAMES", help="verbalisations, comma-separated (default: all that the dumps have)"
     )
     shared.add_argument("--style", choices=STYLES, default="clean", help="paper: the published layout to the byte; clean: ours (default)")
+
+
+def cutoffs(value: str) -> tuple[int, ...]:
+    """The type of ``--k``: each k of R@k once, in the order given."""
+    numbers = [plain_number(part.strip()) for part in value.split(",")]
+    if not all(numbers):
+        raise argparse.ArgumentTypeError(f"{value!r} is no list of whole numbers from 1, such as 1,3,5")
+    return tuple(dict.fromkeys(number for number in numbers if number))
 
 
 class Folders(argparse.Action):

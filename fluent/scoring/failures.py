@@ -85,7 +85,7 @@ def loading_error(name: str, revision: str | None, error: BaseException) -> User
         return UserError(f"model {name} brings its own code; read it, then pass --trust-remote-code if you trust it, {INSTEAD}")
     if any(type(link).__name__ == "SafetensorError" for link in links):
         return UserError(f"model {name}: a file of weights is damaged ({text[:200]}); get the model again, {INSTEAD}")
-    if "not a valid JSON file" in text:
+    if "not a valid JSON file" in text or "while decoding a JSON" in text:
         return UserError(f"model {name}: config.json is not JSON; get the model again, {INSTEAD}")
     if "model type" in text and "does not recognize" in text or "Unrecognized model" in text:
         return UserError(f"model {name}: transformers knows no model of this kind (model_type in config.json); choose another, {INSTEAD}")

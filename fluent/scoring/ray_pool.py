@@ -127,7 +127,7 @@ def connect(cluster: Cluster) -> None:
     quiet = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     if cluster.address is None:
         try:
-            _start(max(cluster.workers or 1, os.cpu_count() or 1), quiet)
+            _start(max(2, os.cpu_count() or 1), quiet)
         except Exception as error:  # Ray has no class of errors of its own for this
             raise UserError(f"Ray does not start on this machine ({_first_line(error)}); RAY_TMPDIR chooses its folder") from error
         return

@@ -18,6 +18,7 @@ import pandas as pd
 import requests
 
 from fluent.console import UserError, note, progress_bar
+from fluent.json_text import parse_json
 from fluent.records.atomic import write_text
 from fluent.records.benchmark import ALIAS_SEPARATOR, join_aliases
 from fluent.records.table import format_table
@@ -107,7 +108,7 @@ class Wikidata:
 
     def _aliases(self, kept: str) -> tuple[str, ...]:
         try:
-            return tuple(map(str, json.loads(kept)))
+            return tuple(map(str, parse_json(kept, str(self._store))))
         except (ValueError, TypeError):
             raise UserError(f"store {self._store} is damaged (aliases {kept:.40}): move it away, or give another --store") from None
 
@@ -166,7 +167,7 @@ class Wikidata:
         if response.status_code != 200:
             raise TryLater(f"HTTP {response.status_code}", after)
         try:
-            answer = response.json()
+            answer = parse_json(response.content, self._api)
         except ValueError:
             raise TryLater("unreadable answer", after) from None
         if not isinstance(answer, dict):

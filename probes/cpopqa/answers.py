@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fluent.console import UserError, note
+from fluent.json_text import parse_json
 from fluent.records.atomic import write_bytes, write_text
 from fluent.records.names import as_file_name
 from probes.cpopqa.baselines import NAMES
@@ -134,7 +135,7 @@ def _records(path: Path) -> list[dict[str, Any]]:
     *lines, _ = path.read_bytes().split(b"\n")  # a line may hold U+2028, at which splitlines would break it
     for row, line in enumerate(lines, start=1):
         try:
-            record = json.loads(line)
+            record = parse_json(line, path.name)
             records.append({**record, "id": str(record["id"])})
         except (ValueError, KeyError, TypeError):
             raise UserError(f"{path.name}: line {row} is no answer; remove that line and run the same command again") from None
@@ -143,6 +144,6 @@ def _records(path: Path) -> list[dict[str, Any]]:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        return dict(parse_json(path.read_bytes(), path.name))
     except (FileNotFoundError, ValueError, TypeError):
         raise UserError(f"{path.name} is missing or damaged: it says what made the answers; move the answers away and ask again") from None

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fluent.console import UserError, note, seed_number, split_list
+from fluent.console import UserError, note, plain_number, seed_number, split_list
 from fluent.records.atomic import check_writable, write_text
 from fluent.records.table import format_table
 from probes.cpopqa import calendars, countries
@@ -25,7 +25,6 @@ from probes.cpopqa.items import FILE, POOL_PER_SHOT, QUESTION, Item, Settings, c
 from probes.cpopqa.ngrams import FIRST_YEAR, LAST_YEAR, Years
 from probes.cpopqa.people import agreement, read_people
 from probes.cpopqa.popularity import PROXY, TARGETS, Popularity, from_ngrams, join, proxy, read_native, unmatched
-from probes.cpopqa.tables_in import whole
 
 FEWEST_HOLIDAYS = 5
 
@@ -204,7 +203,7 @@ def parse_years(text: str) -> Years:
 def parse_sizes(text: str) -> tuple[int, ...]:
     """``2,3,5`` as numbers."""
     parts = split_list(text)
-    sizes = tuple(size for size in map(whole, parts) if size is not None)
+    sizes = tuple(size for size in map(plain_number, parts) if size is not None)
     if not parts or len(sizes) < len(parts):
         raise UserError(f"--n {text}: write whole numbers, for example 2,3,5")
     return sizes

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from fluent.console import UserError
+from fluent.json_text import parse_json
 from fluent.records.atomic import write_text
 from probes.cpopqa.concepts import Concept, read_concepts
 from probes.cpopqa.tables_in import read_text
@@ -198,10 +199,10 @@ def read_items(folder: Path) -> list[Item]:
     items = []
     for row, line in enumerate(read_text(path).removesuffix("\n").split("\n"), start=1):  # JSON leaves U+2028 in a line
         try:
-            record: dict[str, Any] = json.loads(line)
+            record: dict[str, Any] = parse_json(line, path.name)
             record |= {"options": tuple(record["options"]), "gold": tuple(record["gold"])}
             items.append(Item(**record))
-        except (json.JSONDecodeError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):
             raise UserError(f"{path.name}: line {row} is no question; the file is cut off or was edited: run build again") from None
     return items
 
@@ -220,7 +221,7 @@ def read_targets(folder: Path) -> dict[str, str]:
     """How questions call each target, from ``settings.json``."""
     path = folder / "settings.json"
     try:
-        return {str(name): str(text) for name, text in json.loads(read_text(path))["targets"].items()}
+        return {str(name): str(text) for name, text in parse_json(read_text(path), path.name)["targets"].items()}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UserError(f"{path} is damaged: run build again") from None
 

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from fluent.console import UserError
-from probes.cpopqa.tables_in import delimiter_of, number, read_rows, read_text, records, whole
+from fluent.console import UserError, plain_number
+from fluent.json_text import parse_json
+from probes.cpopqa.tables_in import delimiter_of, number, read_rows, read_text, records
 
 FIRST_YEAR, LAST_YEAR = 1800, 2019
 LONGEST = 7
@@ -76,10 +75,7 @@ def _first_row(path: Path) -> list[str]:
 
 def _viewer(path: Path, years: Years) -> dict[str, float]:
     """The viewer's JSON; rows with a parent are parts of an expansion or of a case-insensitive sum and are left out."""
-    try:
-        rows: Any = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path.name}: no JSON ({error}): save the viewer's json page as it is") from None
+    rows = parse_json(read_text(path), path.name, "save the viewer's json page as it is")
     found: dict[str, float] = {}
     for place, row in enumerate(rows if isinstance(rows, list) else [None], start=1):
         if not isinstance(row, dict) or not isinstance(row.get("ngram"), str) or not isinstance(row.get("timeseries"), list):
@@ -147,7 +143,7 @@ def _totals(path: Path) -> dict[int, int]:
     """Year -> words printed, from ``year,match_count,page_count,volume_count`` entries between tabs (or one a line)."""
     found: dict[int, int] = {}
     for entry in re.split(r"[\t\n]+", read_text(path).strip()):
-        numbers = [whole(part) for part in entry.strip().split(",")]
+        numbers = [plain_number(part) for part in entry.strip().split(",")]
         if len(numbers) != 4 or numbers[0] is None or not numbers[1] or None in numbers:
             raise UserError(f"{path.name}: {entry[:40]!r} is no entry of a totalcounts file (year,matches,pages,volumes)")
         found[numbers[0]] = numbers[1]
@@ -177,7 +173,7 @@ def _raw(path: Path, years: Years, totals: Mapping[int, int], wanted: set[str] |
 
 
 def _count(text: str) -> int:
-    number = whole(text.strip())
+    number = plain_number(text.strip())
     if number is None:
         raise ValueError(text)
     return number
@@ -194,7 +190,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _year(path: Path, row: int, value: str) -> int:
-    year = whole(value)
+    year = plain_number(value)
     if year is None:
         raise UserError(f"{path.name}: row {row}: {value[:20]!r} is no year")
     return year

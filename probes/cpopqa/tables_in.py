@@ -63,11 +63,6 @@ def records(path: Path, lines: Iterable[str], delimiter: str = ",") -> Iterator[
         raise UserError(f"{path.name}: row {last + 1}: {error}; is a quotation mark open there?") from None
 
 
-def whole(value: str) -> int | None:
-    """A number in plain digits, None for anything else (``int`` takes 1_0, and stops at very long ones)."""
-    return int(value) if value.isascii() and value.isdigit() and len(value) < 19 else None
-
-
 def number(path: Path, row: int, column: str, value: str) -> float:
     """A finite number of at least 0, else a UserError that says where."""
     try:

@@ -7,12 +7,11 @@ up in each, whatever it is called.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from fluent.console import UserError
+from fluent.json_text import parse_json
 from fluent.records.facts import Triple
 from fluent.records.source import Source, open_source
 
@@ -56,11 +55,9 @@ class CandidateLists:
 
 def read_objects(data: bytes, where: str) -> dict[str, list[str]]:
     """relation -> objects of one published file. ``UserError`` where it is cut off or of another layout."""
+    content = parse_json(data, where)
     try:
-        content: Any = json.loads(data.decode("utf-8-sig"))
         lists = {relation: part["objects"] for relation, part in content.items()}
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise UserError(f"{where} is no JSON ({error}); is the file cut off?") from None
     except (AttributeError, KeyError, TypeError):
         raise UserError(f'{where} is no candidate list: expected {{relation: {{"objects": [...]}}}}') from None
     for relation, objects in lists.items():

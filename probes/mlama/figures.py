@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 from scipy import stats as scipy_stats
 
-from fluent.console import UserError
+from fluent.console import UserError, plain_number
 from fluent.reporting.plotting import COLOURS, MUTED, legend_above, logarithmic_x, look, panels, save
 from probes.mlama.measures import GOOD_RATIO
 
@@ -80,9 +80,10 @@ def read_articles(path: Path) -> dict[str, int]:
         raise UserError(f"{path}: row 1 must name the columns lang and articles")
     articles = {}
     for number, (lang, count) in enumerate(zip(table["lang"], table["articles"], strict=True), start=2):
-        if not count.isdigit() or not int(count):
+        whole = plain_number(count)
+        if not whole:
             raise UserError(f"{path}: row {number}: articles '{count}' is no whole number above 0")
-        articles[lang] = int(count)
+        articles[lang] = whole
     return articles
 
 

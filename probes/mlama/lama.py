@@ -5,14 +5,13 @@ LAMA: a folder or zip with ``relations.jsonl`` (relation, template) and ``TREx/<
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fluent.console import UserError, note
+from fluent.json_text import parse_json
 from fluent.records.facts import read_templates
 from fluent.records.source import Source, open_source
 from reader import is_valid_template
@@ -64,13 +63,13 @@ def _facts(folder: Source, name: str) -> Iterator[EnglishFact]:
     lines = [line for line in folder.read(name).decode("utf-8-sig", errors="replace").split("\n") if line.strip()]
     foreign = 0
     for lineid, line in enumerate(lines):
-        try:
-            values: dict[str, Any] = json.loads(line)
-            texts = [values[field] for field in ("sub_uri", "obj_uri", "sub_label", "obj_label")]
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise UserError(f"{folder.where(name)}: line {lineid + 1} is no LAMA fact ({error!r}); is the file cut off?") from None
+        where = f"{folder.where(name)}: line {lineid + 1}"
+        values = parse_json(line, where)
+        if not isinstance(values, dict) or not {"sub_uri", "obj_uri", "sub_label", "obj_label"} <= set(values):
+            raise UserError(f"{where} is no LAMA fact with sub_uri, obj_uri, sub_label and obj_label; correct or remove it")
+        texts = [values[field] for field in ("sub_uri", "obj_uri", "sub_label", "obj_label")]
         if not all(isinstance(text, str) for text in texts):
-            raise UserError(f"{folder.where(name)}: line {lineid + 1}: labels and ids must be strings")
+            raise UserError(f"{where}: labels and ids must be strings")
         if all(re.fullmatch(r"Q[1-9]\d*", uri) for uri in texts[:2]):
             sub_uri, obj_uri, sub_label, obj_label = texts
             yield EnglishFact(lineid, sub_uri, obj_uri, sub_label, obj_label, str(values.get("uuid", "")))

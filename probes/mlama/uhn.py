@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fluent.console import UserError
+from fluent.console import UserError, plain_number
 from fluent.records.facts import Triple
 from fluent.records.table import read_table
 
@@ -75,7 +75,8 @@ def read_uhn_list(path: Path) -> set[tuple[str, int]]:
         raise UserError(f"{path}: the header must name the columns relation and lineid")
     keys = set()
     for number, (relation, lineid) in enumerate(zip(table["relation"], table["lineid"], strict=True), start=2):
-        if not lineid.isdigit():
+        line_number = plain_number(lineid)
+        if line_number is None:
             raise UserError(f"{path}: row {number}: lineid '{lineid}' is no whole number")
-        keys.add((relation, int(lineid)))
+        keys.add((relation, line_number))
     return keys

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fluent.console import UserError
+from fluent.json_text import parse_json
 from fluent.records.atomic import write_text
 from probes.zhoblimp.vocabulary import decode_utf8
 
@@ -52,10 +53,7 @@ def write_pairs(path: Path, uid: str, phenomenon: str, pairs: Sequence[tuple[str
 
 
 def _parse(line: str, where: str) -> PairRow:
-    try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise UserError(f"{where}: broken JSON in column {error.colno}: {error.msg}") from None
+    row = parse_json(line, where)
     if not isinstance(row, dict):
         raise UserError(f"{where}: must be an object with {', '.join(_KEYS)}")
     for key in ("UID", "sentence_good", "sentence_bad"):

@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from fluent.console import UserError
+from fluent.json_text import parse_json
 from fluent.records.source import open_source
 from probes.zhoblimp.phrases import Phrases
 from probes.zhoblimp.rules import Lexical, PhraseRule, Position, normalised, parse_position
@@ -55,10 +55,7 @@ class Paradigm:
 
 def parse_paradigm(text: str, where: str) -> Paradigm:
     """Read one paradigm; what is wrong is said with the file and the row (rows count from 0, as the rules do)."""
-    try:
-        raw = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UserError(f"{where}: broken JSON in row {error.lineno}, column {error.colno}: {error.msg}") from None
+    raw = parse_json(text, where)
     if not isinstance(raw, dict):
         raise UserError(f"{where}: must be an object with uid, phenomenon, good_rule and bad_rule")
     for name in ("uid", "good_rule", "bad_rule"):

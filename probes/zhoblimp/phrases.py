@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fluent.console import UserError
+from fluent.json_text import parse_json
 from probes.zhoblimp.rules import Alternative, Lexical, Literals, PhraseRule, lexical
 from probes.zhoblimp.vocabulary import read_utf8
 
@@ -25,10 +26,7 @@ Phrases = Mapping[str, tuple[Sequence, ...]]
 
 def parse_phrases(text: str, where: str = "phrases") -> dict[str, tuple[Sequence, ...]]:
     """Read the JSON; broken JSON, unknown types, unknown names and cycles are ``UserError``s that name the phrase."""
-    try:
-        raw = json.loads(text, object_pairs_hook=_no_doubles(where))
-    except json.JSONDecodeError as error:
-        raise UserError(f"{where}: broken JSON in row {error.lineno}, column {error.colno}: {error.msg}") from None
+    raw = parse_json(text, where, make_object=_no_doubles(where))
     if not isinstance(raw, dict):
         raise UserError(f"{where}: must be an object that maps phrase names to lists of sequences")
     phrases = {}

@@ -23,7 +23,7 @@ from fluent.console import UserError
 from probes.zhoblimp.vocabulary import Conditions, split_values
 
 _KEYED = re.compile(r"^[A-Za-z_]\w*:\S")
-_FILTER = re.compile(r"(-?\d+):<([^<>]*)>")
+_FILTER = re.compile(r"(-?[0-9]{1,9}):<([^<>]*)>")
 _LONG_NAMES = {
     "mPos": "matchedPosition",
     "mPro": "matchedProperties",
@@ -107,8 +107,8 @@ def lexical(pairs: Mapping[str, str | Sequence[str]], where: str) -> Lexical:
         if position is None or properties is None:
             continue
         names = tuple(properties.split("/")) if isinstance(properties, str) else tuple(properties)
-        if not re.fullmatch(r"-?\d+", str(position)):
-            raise UserError(f"{where}: {kind}Position:{position} is not a number; positions count from 0")
+        if not re.fullmatch(r"-?[0-9]{1,9}", str(position)):
+            raise UserError(f"{where}: {kind}Position:{str(position):.30} is not a number; positions count from 0")
         agreements.append(Agreement(int(str(position)), names, match, kind == "good"))
     conditions = tuple(
         (key, split_values(value) if isinstance(value, str) else frozenset(value))

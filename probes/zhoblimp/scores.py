@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fluent.console import UserError, progress_bar
+from fluent.json_text import parse_json
 from fluent.ranking.packs import PackStore, fingerprint
 from fluent.records.atomic import write_bytes, write_text
 from fluent.scoring.contract import Candidate, Request, RequestScore, Scorer, score_packs
@@ -125,7 +126,7 @@ def keep(frame: pd.DataFrame, settings: Mapping[str, Any], made_by: Mapping[str,
 def kept(settings: Mapping[str, Any], place: Place) -> pd.DataFrame | None:
     """The scores of an earlier run with exactly these settings, or None."""
     try:
-        record = dict(json.loads(place.run.read_text(encoding="utf-8")))
+        record = dict(parse_json(place.run.read_bytes(), place.run.name))
         data = place.scores.read_bytes()
     except (OSError, ValueError, TypeError):
         return None

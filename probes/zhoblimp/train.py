@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fluent.console import UserError, note, seed_number
+from fluent.json_text import parse_json
 from fluent.records.atomic import check_writable, new_folders, write_text
 from probes.zhoblimp.training.sizes import SIZES, checkpoint_name, checkpoint_steps, configuration, parse_tokens
 from probes.zhoblimp.vocabulary import read_utf8
@@ -125,6 +126,6 @@ def _prepare(arguments: argparse.Namespace, settings: dict[str, Any], lines: lis
 def read_record(path: Path) -> dict[str, Any]:
     """The settings that a folder was begun with."""
     try:
-        return dict(json.loads(read_utf8(path)))
+        return dict(parse_json(read_utf8(path), path.name))
     except (ValueError, TypeError):
         raise UserError(f"{path} is damaged, and says what the checkpoints beside it were made with; choose another --out") from None

@@ -29,7 +29,7 @@ CASES = [
     Case(
         "--k 0",
         f"stats.py compare {ON} --k 0",
-        "argument --k: '0' is no list of whole numbers from 1; for example 1,3,5 (see stats.py compare --help)",
+        "argument --k: '0' is no list of whole numbers from 1, such as 1,3,5 (see stats.py compare --help)",
     ),
     Case(
         "--level 1",
@@ -133,7 +133,7 @@ CASES = [
     Case(
         "frequencies that are not JSON",
         f"{RERANK} --linking slor --unigrams u.json",
-        "u.json: broken JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+        "u.json is not JSON (Expecting property name enclosed in double quotes: column 2); is the file cut off?",
         put("u.json", "{"),
     ),
     Case(

@@ -125,7 +125,7 @@ CASES = [
     Case(
         "frequencies that are not JSON",
         GRAMS,
-        "us.json: no JSON (…): save the viewer's json page as it is",
+        "us.json is not JSON (…); save the viewer's json page as it is",
         put("us.json", "{"),
         notes=FEW,
     ),

@@ -45,7 +45,7 @@ CASES = [
     Case(
         "a fact that is cut off",
         FILE,
-        "mlama/ru/P36.jsonl: line 8 is not JSON (Unterminated string starting at: line 1 column 106 (char 105)); is the file cut off?",
+        "mlama/ru/P36.jsonl: line 8 is not JSON (Unterminated string starting at: column 106); is the file cut off?",
         change(FACTS, lambda data: data[:-20]),
     ),
     Case(

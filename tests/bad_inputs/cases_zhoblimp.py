@@ -22,7 +22,7 @@ CASES = [
     Case(
         "a template that is not JSON",
         GENERATE,
-        "ba_after_negation.json: broken JSON in row 13, column 54: Expecting ',' delimiter",
+        "ba_after_negation.json is not JSON (Expecting ',' delimiter: line 13, column 54); is the file cut off?",
         cut(ONE),
     ),
     Case(
@@ -78,7 +78,7 @@ CASES = [
     Case(
         "phrases that are not JSON",
         GENERATE,
-        "phrases.json: broken JSON in row 1, column 2: Expecting property name enclosed in double quotes",
+        "phrases.json is not JSON (Expecting property name enclosed in double quotes: column 2); is the file cut off?",
         put("phrases.json", "{"),
     ),
     Case("-n 0", GENERATE.replace("-n 2", "-n 0"), "--pairs and --attempts must be at least 1"),
@@ -111,7 +111,7 @@ CASES = [
     Case(
         "a pair that is cut off",
         CHECK,
-        "ba_after_negation.jsonl: row 8: broken JSON in column 132: Unterminated string starting at",
+        "ba_after_negation.jsonl: row 8 is not JSON (Unterminated string starting at: column 132); is the file cut off?",
         change(PAIR, lambda data: data[:-9]),
     ),
     Case(

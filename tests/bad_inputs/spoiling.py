@@ -10,6 +10,9 @@ from pathlib import Path
 
 from tests.bad_inputs.case import Break
 
+NESTED = "[" * 100_000
+"""JSON that no reader of Python's can follow."""
+
 
 def both(*breaks: Break) -> Break:
     """One after the other."""

@@ -15,7 +15,7 @@ from probes.zhoblimp.phrases import Phrases
 from probes.zhoblimp.rules import Lexical, PhraseRule, normalised, parse_position
 from probes.zhoblimp.vocabulary import Vocabulary
 
-_REFERENCE = re.compile(r"(?<!\S)((?:mPos|mmPos|gPos|matchedPosition|mismatchedPosition|goodPosition):)(\d+)(?!\S)")
+_REFERENCE = re.compile(r"(?<!\S)((?:mPos|mmPos|gPos|matchedPosition|mismatchedPosition|goodPosition):)([0-9]{1,9})(?!\S)")
 MOST_PAIRS = 1000
 MOST_ATTEMPTS = 1000
 

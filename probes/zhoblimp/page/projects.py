@@ -9,7 +9,6 @@ second browser tab, or an editor, never loses what the first one wrote.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import shutil
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fluent.console import UserError
+from fluent.json_text import parse_json
 from fluent.records.atomic import write_text
 from probes.zhoblimp.vocabulary import read_utf8
 
@@ -69,7 +69,7 @@ class Projects:
         for file in ("vocabulary.tsv", "phrases.json"):
             shutil.copyfile(source / file, place / file)
         for file_path in sorted((source / "paradigms").glob("*.json")):
-            raw = json.loads(file_path.read_text(encoding="utf-8"))
+            raw = parse_json(file_path.read_bytes(), file_path.name)
             shutil.copyfile(file_path, place / "paradigms" / paradigm_file(raw["uid"], raw.get("user", "")))
 
     def copy(self, name: str, new: str) -> None:
