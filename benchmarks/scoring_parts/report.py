@@ -90,9 +90,9 @@ def goals_of(results: dict[str, Any]) -> list[tuple[str, str, str, bool]]:
         at_least(f"against lm-eval, joint text, {name}", ratio(results, "lm-eval, text", "ours, joint", name), 5.3)
     at_least("against minicons, joint text, es", ratio(results, "minicons", "ours, joint", "es4"), 8.5)
     at_least("against minicons, joint text, ru", ratio(results, "minicons", "ours, joint", "ru2"), 15)
-    slower = seconds(results["small"]["reference"]["es4"]) + seconds(results["small"]["reference"]["ru2"])
-    harness = sum(seconds(results["small"]["lm-eval, same ids, batch 1"][name]) for name in ("es4", "ru2"))
-    at_most("reference against lm-eval at batch size 1", 100 * (slower / harness - 1), 10, " % slower")
+    # es alone: half of ru's requests are equal to another one, and lm-eval scores a context and its ending once
+    slower = ratio(results, "reference", "lm-eval, same ids, batch 1", "es4")
+    at_most("reference against lm-eval at batch size 1, es", 100 * (slower - 1), 10, " % slower")
     for name in ("es20", "ru20"):
         at_least(f"useful FLOP/s of the faster kernel, {name}", 100 * useful(results, name) / results["kernels"]["faster"], 80, " %")
     gaps = [compare(results["small"]["ours"][n][0]["scores"], results["small"]["reference"][n][0]["scores"]) for n in ("es4", "ru2")]
