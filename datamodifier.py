@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from fluent.console import UserError, note, progress_bar, run_main
 from fluent.languages import language
@@ -33,6 +32,9 @@ from fluent.translating.registry import Options, check_name, make_translator
 from fluent.translating.store import Store, ask, blaming
 from fluent.translating.wikidata import API, Names, NameSource, Wikidata, alias_cell, write_genders
 from reader import MLama, fill_template
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SOURCE = "en"
 FACT_COLUMNS = (
@@ -171,6 +173,8 @@ class DataModifier:
             raise UserError("the sentences are not cut yet: call add_prompt_obj_split first")
 
     def _read_facts(self) -> pd.DataFrame:
+        import pandas as pd
+
         template, english = self._mlama.template(self.lang, self.relation), self._mlama.template(SOURCE, self.relation)
         pairs = self._mlama.join(SOURCE, self.lang, self.relation)
         if not pairs:

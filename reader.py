@@ -18,8 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tabulate import tabulate
-
 from fluent.console import ArgumentParser, UserError, note, progress, run_main, seed_number, split_list
 from fluent.languages import OFFICIAL_LANGUAGES, is_known, language
 from fluent.records.download import download
@@ -226,6 +224,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for option in ("languages", "relations"):
         if getattr(chosen, option) == []:
             raise UserError(f"--{option} names none; leave it out for all that are there")
+    from tabulate import tabulate
+
     data = MLama(chosen.path)
     if chosen.command == "stats":
         table = list(_stats_rows(data, chosen.languages, chosen.relations))

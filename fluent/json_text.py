@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,10 @@ from fluent.console import UserError
 
 class BadJson(UserError, ValueError):
     """This is no JSON. A ``ValueError`` too, for those who can go on without it."""
+
+
+_MAYBE_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""The escape of one half of a surrogate pair; both halves together are a character."""
 
 
 def parse_json(
@@ -25,10 +30,16 @@ def parse_json(
     where: begins the error line. remedy: ends it. make_object: given the names and values of each object, as in ``json.loads``.
     """
     try:
-        return json.loads(text if isinstance(text, str) else text.decode("utf-8-sig"), object_pairs_hook=make_object)
+        written = text if isinstance(text, str) else text.decode("utf-8-sig")
+        found = json.loads(written, object_pairs_hook=make_object)
+        if _MAYBE_HALF.search(written):
+            json.dumps(found, ensure_ascii=False, default=str).encode("utf-8")
+        return found
     except json.JSONDecodeError as error:
         row = f"line {error.lineno}, " if "\n" in error.doc.rstrip("\n") else ""
         what = f"{error.msg}: {row}column {error.colno}"
+    except UnicodeEncodeError:  # "\\ud800": JSON lets it be written, no file can hold it
+        what = "half of a surrogate pair, which is no character"
     except UnicodeDecodeError as error:
         what = f"byte 0x{error.object[error.start]:02x} is not UTF-8"
     except RecursionError:

@@ -26,6 +26,7 @@ OUR_OWN = {"fluent/json_text.py", "fluent/reporting/report_figures.py", "fluent/
         ("[" * 100_000, "brackets nested too deeply"),
         ('{"a":' * 100_000 + "1" + "}" * 100_000, "brackets nested too deeply"),
         ("9" * 9000, "a number of thousands of digits"),
+        ('{"a": "M\\ud800nih"}', "half of a surrogate pair, which is no character"),
     ],
 )
 def test_what_is_no_json_is_one_line(text: str | bytes, what: str) -> None:
@@ -37,6 +38,7 @@ def test_what_is_no_json_is_one_line(text: str | bytes, what: str) -> None:
 
 def test_what_is_json_comes_through() -> None:
     assert parse_json('{"é": [1, null]}', "a") == parse_json('\ufeff{"é": [1, null]}'.encode(), "a") == {"é": [1, None]}
+    assert parse_json('["\\ud83c\\udf32", "\\\\ud800"]', "a") == ["🌲", "\\ud800"]
     assert parse_json('{"a": 1, "a": 2}', "a", make_object=list) == [("a", 1), ("a", 2)]
 
 

@@ -84,9 +84,7 @@ def test_a_wrong_field_is_named(tmp_path: Path, change: dict[str, object], messa
         read_run(path)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"), [("", "is not JSON"), ("[]", "no JSON object"), ('{"lang": "ru"}', "no field 'relation'")]
-)
+@pytest.mark.parametrize(("text", "message"), [("", "is not JSON"), ("[]", "no JSON object"), ('{"lang": "ru"}', "no field 'relation'")])
 def test_what_is_no_record_is_told(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "x.run.json"
     path.write_text(text, encoding="utf-8")

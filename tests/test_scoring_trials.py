@@ -26,7 +26,7 @@ from fluent.scoring.planning import make_plan
 from fluent.scoring.selfcheck import PATHS
 from fluent.scoring.tokens import PromptTokeniser
 from fluent.scoring.trie import NODE_LIMIT, build_tree, cut
-from tests.tiny import byte_level_tokenizer, plain_scores, tiny_model, tiny_scorer
+from tests.tiny import ARCHITECTURES, byte_level_tokenizer, plain_scores, tiny_model, tiny_scorer
 
 GAP = 5e-4
 
@@ -73,6 +73,12 @@ def test_candidate_of_no_tokens_is_unscorable() -> None:
 def test_too_long_a_prompt_is_unscorable() -> None:
     plan = tiny_scorer("llama", byte_level_tokenizer()).plan([request("a" * 200, "b")], "separate")
     assert "the model has 128 positions" in plan.unscorable[0]
+
+
+def test_a_model_too_short_for_a_sentence_is_refused_when_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ARCHITECTURES, "gpt2", ("GPT2", {**ARCHITECTURES["gpt2"][1], "n_positions": 8}))
+    with pytest.raises(UserError, match="the model takes 8 tokens at most, too few for a sentence of [0-9]+; choose another model"):
+        tiny_scorer("gpt2", byte_level_tokenizer())
 
 
 FIFTY_TWO = [f"{'abcdefgh'[n % 8]}{'xyz' * (n % 4)}{n}" for n in range(52)]

@@ -70,6 +70,7 @@ def choose_path(network: Network, tokeniser: PromptTokeniser, wanted: str, token
     if wanted != "auto" and wanted not in PATHS:
         raise UserError(f"scoring path {wanted!r}: choose auto, {', '.join(PATHS)}")
     trees = fixture(tokeniser, network.vocabulary)
+    _require_positions(network, max(len(sequence) for tree in trees for sequence in tree.sequences))
     pad_token = tokeniser.tokenizer.pad_token_id or 0
     single = network.model.dtype == torch.float32
     probe, probed = (network, "the model") if single else _shallow(network)
@@ -99,6 +100,13 @@ def choose_path(network: Network, tokeniser: PromptTokeniser, wanted: str, token
             record["packed_linear"] = _pack(network, path, trees, reference) if packed and single else "not float32 on a CPU"
             return Choice(path, _reason(name, wanted, refused), record)
     raise UserError(f"scoring path {wanted} does not work with this model: {'; '.join(refused.values())}; use path auto")
+
+
+def _require_positions(network: Network, needed: int) -> None:
+    """Refuse a model whose inputs are shorter than the fixture's sentences: it could not rank a fact either."""
+    there = getattr(network.model.config.get_text_config(), "max_position_embeddings", None)
+    if there is not None and there < needed:
+        raise UserError(f"the model takes {there} tokens at most, too few for a sentence of {needed}; choose another model")
 
 
 def build_path(name: str, network: Network, token_budget: int, pad_token: int) -> Path:
