@@ -18,8 +18,8 @@ no traceback, no file changed, nothing half-written, no new folder left behind. 
 
 The commands are given in a folder with a few facts of the starter (`fixed_data/`, `mlama/`), dumps made from them
 (`stats/paper`, `stats/corrected`, `stats_wide/paper`) and small inputs of the probes, of which one thing was spoilt as told.
-The error line begins with the program's name (here without its subcommand) and `error:`; `…` stands for what differs from machine to machine or
-is too long to be told here.
+The error line begins with the program's name (here without its subcommand) and `error:`; `…` stands for what differs from
+machine to machine or is too long to be told here.
 """
 
 
