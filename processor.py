@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,10 +90,16 @@ class Processor:
         replaced = [self.outputs] if self.settings.overwrite else []
         with at_work(self.settings, description, None, replaced) as claims, claims.claimed(self.outputs.dump.name):
             if self._is_made(description):
+                self.tidy()
                 return self.summary()
             summary = self._rank(scorer, claims, on_facts)
         self._seen = self._record_stamp()
         return summary
+
+    def tidy(self) -> None:
+        """Forget the packs of a finished dump: a run that was killed between its last two steps leaves them."""
+        with suppress(OSError):  # a folder that may only be read keeps them
+            PackStore(self.outputs.packs, "").remove()
 
     def help(self, scorer: Scorer) -> int | None:
         """Score packs for the run that is at work on this file, the last ones first.

@@ -143,6 +143,9 @@ def unranked(asked: Arguments, processors: Sequence[Processor]) -> list[Processo
     settings = asked.settings
     check_folder(settings, asked.source(), replaceable(processors))
     todo = [one for one in processors if one.state() in {"missing", "replace"}]
+    for one in processors:
+        if one not in todo:
+            one.tidy()
     for folder in (settings.out, settings.wide):
         if folder is not None and todo:
             check_writable(folder, "--out")

@@ -67,6 +67,13 @@ def outputs(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
+def leave_packs(folder: Path) -> None:
+    """What a run leaves that was killed after it had written its outputs and before it had removed their packs."""
+    folder.mkdir()
+    (folder / "plan.json").write_text('{"plan": "0"}', encoding="utf-8")
+    (folder / "pack-000000.parquet").write_bytes(b"PAR1")
+
+
 def leftovers(folder: Path) -> list[str]:
     """Half-written files and packs."""
     return sorted(path.name for path in folder.rglob("*") if path.name.endswith(".partial") or ".packs" in path.name)

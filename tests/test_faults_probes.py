@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from probes.cpopqa.__main__ import main as cpopqa
-from tests.fault_world import ROOT, finish, leftovers, outputs
+from tests.fault_world import ROOT, finish, leave_packs, leftovers, outputs
 from tests.mlama_world import write_toy
 from tests.translating_world import PEOPLE, translate, write_mlama
 
@@ -153,6 +153,20 @@ def kill_at_random(code: str, words: list[str], usual: float, moments: random.Ra
     status, err = finish(start(code, words, pause=0))
     assert status == 0, err
     return KILLS
+
+
+@pytest.mark.parametrize(("case", "record"), [("zhoblimp evaluate", "*.run.json"), ("mlama query", "toy/**/*.run.json")])
+def test_packs_of_a_run_that_was_killed_just_before_it_forgot_them(case: str, record: str, tmp_path: Path) -> None:
+    code, words_for = CASES[case]
+    out = tmp_path / "out"
+    assert finish(start(code, words_for(tmp_path, out), pause=0))[0] == 0
+    whole = outputs(out)
+    records = list(out.rglob(record))
+    for path in records:
+        leave_packs(path.with_name(path.name.replace(".run.json", ".packs")))
+    assert len(leftovers(out)) == len(records) > 0
+    assert finish(start(code, words_for(tmp_path, out), pause=0))[0] == 0
+    assert (leftovers(out), outputs(out)) == ([], whole)
 
 
 @pytest.mark.slow

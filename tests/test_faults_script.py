@@ -19,7 +19,7 @@ import pytest
 
 import script
 from fluent.console import run_main
-from tests.fault_world import finish, flip_bit, leftovers, outputs, read_only, small_disk, start_script, write_data
+from tests.fault_world import finish, flip_bit, leave_packs, leftovers, outputs, read_only, small_disk, start_script, write_data
 from tests.stand_in import StandInScorer
 
 PAUSE = 0.01
@@ -73,6 +73,16 @@ def test_killed_at_fifty_random_moments_the_outputs_are_an_undisturbed_runs(data
         finished, folder = finished + 1, tmp_path / str(finished + 1)
     assert finish(start_script(data, folder / "stats"))[0] == 0
     assert outputs(folder) == whole
+    assert [name for name in leftovers(tmp_path) if not name.endswith(".partial")] == []
+
+
+def test_packs_of_a_run_that_was_killed_just_before_it_forgot_them(data: Path, whole: dict[str, bytes], tmp_path: Path) -> None:
+    assert in_process(data, tmp_path / "stats") == 0
+    for record in (tmp_path / "stats").glob("*.run.json"):
+        leave_packs(record.with_name(record.name.replace(".run.json", ".packs")))
+    assert len(leftovers(tmp_path)) == 3
+    assert in_process(data, tmp_path / "stats") == 0
+    assert (leftovers(tmp_path), outputs(tmp_path)) == ([], whole)
 
 
 @pytest.mark.parametrize(("sent", "left"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from fault_world import leave_packs
 from small_dumps import small_dump, write_small_dumps
 from stand_in import StandInScorer
 
@@ -197,8 +198,10 @@ def test_a_sentence_without_a_score_stays_empty_in_the_file(tmp_path: Path) -> N
     assert list(frame["gt_top_rank"].astype(float)) == list(table.rank["gt"])
     assert set(dump.table.columns) <= set(frame.columns)
     counted = StandInScorer()
+    leave_packs(tmp_path / "ru_P19_qe.work")
     judge_table(table, LanguageModelJudge(scorer=counted), tmp_path)
     assert counted.packs_scored == []
+    assert not (tmp_path / "ru_P19_qe.work").exists()
 
 
 def published_layout(folder: Path, lang: str, relation: str, **cells: str) -> Path:

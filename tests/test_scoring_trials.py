@@ -75,10 +75,12 @@ def test_too_long_a_prompt_is_unscorable() -> None:
     assert "the model has 128 positions" in plan.unscorable[0]
 
 
-def test_a_model_too_short_for_a_sentence_is_refused_when_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ARCHITECTURES, "gpt2", ("GPT2", {**ARCHITECTURES["gpt2"][1], "n_positions": 8}))
-    with pytest.raises(UserError, match="the model takes 8 tokens at most, too few for a sentence of [0-9]+; choose another model"):
-        tiny_scorer("gpt2", byte_level_tokenizer())
+@pytest.mark.parametrize("positions", [2, 3, 8, 24])
+def test_a_model_of_few_positions_is_checked_with_what_fits(positions: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ARCHITECTURES, "gpt2", ("GPT2", {**ARCHITECTURES["gpt2"][1], "n_positions": positions}))
+    scorer = tiny_scorer("gpt2", byte_level_tokenizer(bos=False))
+    assert scorer.describe().path == "tree"
+    assert f"the model has {positions} positions" in scorer.plan([request("a" * 30, "b")], "separate").unscorable[0]
 
 
 FIFTY_TWO = [f"{'abcdefgh'[n % 8]}{'xyz' * (n % 4)}{n}" for n in range(52)]

@@ -57,10 +57,10 @@ def judge_table(table: RankTable, judge: Judge, out: Path) -> pd.DataFrame:
             scores.at[row, v] = found[pair]
         write_text(path, format_table(_layout(table, scores, judge.label)))
         write_text(record, json.dumps(made | {"sha256": file_sha256(path)}, ensure_ascii=False, indent=1) + "\n")
-        for file in work.glob("*") if work.is_dir() else ():
-            file.unlink()
-        if work.is_dir():
-            work.rmdir()
+    for file in work.glob("*") if work.is_dir() else ():  # also of a run that was killed between its last two steps
+        file.unlink()
+    if work.is_dir():
+        work.rmdir()
     return ScoreFiles(out).scores(table)
 
 

@@ -8,6 +8,7 @@ with a dump may save its last pack after a run with another plan has taken over.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -97,9 +98,11 @@ class PackStore:
         write_bytes(self._path(number), _encode(scores, self._mark_of(number)))
 
     def remove(self) -> None:
-        """Forget everything (once the dump itself is written)."""
+        """Forget everything (once the dump itself is written); another run may be doing the same."""
+        if not self.folder.is_dir():
+            return
         (self.folder / _PLAN).unlink(missing_ok=True)  # first: whoever finds no pack, but the plan, may score it
-        if self.folder.exists():
+        with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(self.folder)
 
     def _mark_of(self, number: int) -> str:

@@ -69,8 +69,7 @@ def choose_path(network: Network, tokeniser: PromptTokeniser, wanted: str, token
     """
     if wanted != "auto" and wanted not in PATHS:
         raise UserError(f"scoring path {wanted!r}: choose auto, {', '.join(PATHS)}")
-    trees = fixture(tokeniser, network.vocabulary)
-    _require_positions(network, max(len(sequence) for tree in trees for sequence in tree.sequences))
+    trees = fixture(tokeniser, network.vocabulary, getattr(network.model.config.get_text_config(), "max_position_embeddings", None))
     pad_token = tokeniser.tokenizer.pad_token_id or 0
     single = network.model.dtype == torch.float32
     probe, probed = (network, "the model") if single else _shallow(network)
@@ -102,13 +101,6 @@ def choose_path(network: Network, tokeniser: PromptTokeniser, wanted: str, token
     raise UserError(f"scoring path {wanted} does not work with this model: {'; '.join(refused.values())}; use path auto")
 
 
-def _require_positions(network: Network, needed: int) -> None:
-    """Refuse a model whose inputs are shorter than the fixture's sentences: it could not rank a fact either."""
-    there = getattr(network.model.config.get_text_config(), "max_position_embeddings", None)
-    if there is not None and there < needed:
-        raise UserError(f"the model takes {there} tokens at most, too few for a sentence of {needed}; choose another model")
-
-
 def build_path(name: str, network: Network, token_budget: int, pad_token: int) -> Path:
     """A path by its name. Raises PathRefused where the model cannot take it."""
     if name == "tree":
@@ -120,29 +112,31 @@ def build_path(name: str, network: Network, token_budget: int, pad_token: int) -
     return PaddedPath(network, token_budget, pad_token, one_by_one=name == "plain")
 
 
-def fixture(tokeniser: PromptTokeniser, vocabulary: int) -> list[Tree]:
+def fixture(tokeniser: PromptTokeniser, vocabulary: int, positions: int | None = None) -> list[Tree]:
     """Two prompts with candidates that share beginnings, are of unequal length, and end inside each other.
 
-    Of words where the tokenizer knows them, else of arbitrary token ids.
+    Of words where the tokenizer knows them and the model has as many positions, else of arbitrary token ids.
     """
     requests = [Request(prompt, tuple(Candidate(text) for text in _CANDIDATES)) for prompt in _PROMPTS]
     trees = []
     for tokens in tokeniser.tokenise(requests, "separate"):
         sequences = list(dict.fromkeys(candidate.sequence for candidate in tokens.candidates if candidate.scored))
-        if len(tokens.prompt) < 2 or len(sequences) < 4 or max(map(max, sequences)) >= vocabulary:
-            return _arbitrary(vocabulary)
+        unknown = len(tokens.prompt) < 2 or len(sequences) < 4 or max(map(max, sequences)) >= vocabulary
+        if unknown or (positions is not None and max(map(len, sequences)) > positions):
+            return _arbitrary(vocabulary, positions)
         trees.append(build_tree([tokens.prompt, *sequences]))
     return trees
 
 
-def _arbitrary(vocabulary: int) -> list[Tree]:
+def _arbitrary(vocabulary: int, positions: int | None) -> list[Tree]:
     generator = np.random.default_rng(0)
     trees = []
     for length in (9, 5):
+        length = length if positions is None else max(1, min(length, positions // 2))
         prompt = tuple(generator.integers(vocabulary, size=length).tolist())
         a, b, c, d, e, f = generator.integers(vocabulary, size=6).tolist()
         endings: tuple[Ids, ...] = ((a,), (a, b), (a, b, c), (a, b, d), (e,), (f, e, d, c, b, a))
-        trees.append(build_tree([prompt, *(prompt + ending for ending in endings)]))
+        trees.append(build_tree(list(dict.fromkeys([prompt, *((prompt + ending)[:positions] for ending in endings)]))))
     return trees
 
 

@@ -128,12 +128,6 @@ class CausalAsker:
             answer(scores)
         return [rows[place] for place in range(len(questions))]
 
-    def forget_packs(self) -> None:
-        """Once the results are written."""
-        from fluent.ranking.packs import PackStore
-
-        PackStore(self.packs, "").remove()
-
     def _request(self, question: Question) -> Request:
         prompt = question.left.rstrip()
         separator = question.left[len(prompt) :]

@@ -143,12 +143,26 @@ def query(
         path = options.place.file(questions.lang, questions.relation)
         settings = _settings(options, questions, candidates, stamp)
         files.append(path)
-        if not is_finished(path, settings):
+        if is_finished(path, settings):
+            forget_packs(path)  # of a run that was killed between its last two steps
+        else:
             waiting.append((path, questions, candidates, settings))
     for path, questions, candidates, settings in waiting:
         scorer = load(options) if scorer is None else scorer
         _answer(path, options, questions, candidates, settings, scorer)
     return files
+
+
+def packs_of(path: Path) -> Path:
+    """Finished packs of a relation whose results in ``path`` are not."""
+    return path.with_suffix(".packs")
+
+
+def forget_packs(path: Path) -> None:
+    """Once the results are written."""
+    from fluent.ranking.packs import PackStore
+
+    PackStore(packs_of(path), "").remove()
 
 
 def load(options: Options) -> Any:
@@ -238,7 +252,7 @@ def _answer(
         )
         out_of_it = {status: sum(one == status for one in asker.status.values()) for status in ("too-long", "unknown", "no-pieces")}
     else:
-        asker = CausalAsker(scorer, competing, whole=options.method == "causal-sentence", top=options.top, packs=path.with_suffix(".packs"))
+        asker = CausalAsker(scorer, competing, whole=options.method == "causal-sentence", top=options.top, packs=packs_of(path))
         out_of_it = {}
     dropped = {status: count for status, count in out_of_it.items() if count}
     if dropped:
@@ -259,8 +273,7 @@ def _answer(
         "times": {"started": started.isoformat(timespec="seconds"), "seconds": (datetime.now(UTC) - started).total_seconds()},
         "extras": {"settings": settings, "longest": asker.longest, "candidates_not_competing": dropped, "gold_added": sorted(added)},
     })  # fmt: skip
-    if isinstance(asker, CausalAsker):
-        asker.forget_packs()
+    forget_packs(path)
 
 
 def _frame(rows: Sequence[Row]) -> pd.DataFrame:

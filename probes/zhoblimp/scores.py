@@ -132,4 +132,5 @@ def kept(settings: Mapping[str, Any], place: Place) -> pd.DataFrame | None:
         return None
     if record.get("settings") != dict(settings) or record.get("scores_sha256") != hashlib.sha256(data).hexdigest():
         return None
+    PackStore(place.packs, "").remove()  # of a run that was killed between its last two steps
     return pd.DataFrame(pq.read_table(io.BytesIO(data), schema=_SCHEMA).to_pylist(), columns=_SCHEMA.names)
