@@ -14,6 +14,7 @@ from tests.bad_inputs.case import Case, matches
 from tests.bad_inputs.desk import make_desk
 from tests.bad_inputs.running import Run, run_alone, run_here
 from tests.bad_inputs.table import CASES
+from tests.test_architecture import source_files
 
 ALONE = {case.program: case for case in reversed(CASES) if "--help" not in case.says and case.by_root}
 """One case of each program that the program itself finds, not the parser of its arguments."""
@@ -60,3 +61,14 @@ def test_bad_input_ends_a_process_of_its_own_alike(case: Case, desk: Path) -> No
 
 def test_page_is_made_from_the_table(root: Path) -> None:
     assert (root / PAGE).read_text(encoding="utf-8") == page(), "run: python -m tests.bad_inputs"
+
+
+def test_readme_counts_the_cases_and_quotes_what_is_said(root: Path) -> None:
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    assert f"[{len(CASES)} bad inputs](docs/bad-input.md)" in readme
+    table = readme.partition("## Troubleshooting")[2].partition("\n## ")[0]
+    quoted = [text for row in table.splitlines() for text in re.findall("`([^`]*…[^`]*)`", row.split(" | ")[0])]
+    said = "\n".join(path.read_text(encoding="utf-8") for path in source_files(root))
+    assert len(quoted) == 6
+    for text in quoted:
+        assert all(part.strip() in said for part in text.split("…")), text

@@ -53,7 +53,7 @@ def payload_of(report: Path) -> dict[str, dict[str, object]]:
 def test_every_fact_stands_once_with_the_ranks_of_each_model(folders: list[Path], report: Path):
     payload = payload_of(report)
     assert payload["tables"] == [["cs", "P19", 0, 120], ["ru", "P19", 120, 240]]
-    assert payload["models"] == ["A", "B"] and payload["verbalisations"] == ["A:template", "A:gt", "B:template", "B:gt"]
+    assert payload["runs"] == ["A", "B"] and payload["verbalisations"] == ["A:template", "A:gt", "B:template", "B:gt"]
     assert {len(column) for column in payload["columns"].values()} == {240}
     mine, other = (DumpFolder(folder).table("cs", "P19").rank["gt"].astype(int).tolist() for folder in folders)
     assert payload["ways"]["A:gt"]["rank"][:120] == mine
@@ -92,6 +92,10 @@ def test_summary_differences_and_relations_speak_of_each_model(folders: list[Pat
     assert re.findall(r'<th scope="col" class="number">([AB]:\w+)</th>', page[page.index('id="relations"') :])[:4] == [
         "A:template", "A:gt", "B:template", "B:gt",
     ]  # fmt: skip
+    differences = page[page.index('id="differences"') : page.index('id="graphs"')]
+    assert "<dt>runs</dt><dd>A, B</dd>" in summary and '<th scope="col">run</th>' in summary and "of that language and run" in summary
+    assert "then each run minus the first" in differences and "(× runs)" in differences  # two protocols of one model are no models
+    assert "model" not in summary + differences
     assert page.count("signature: ") == 0 and page.count('<p class="signature">') == 2
 
 
@@ -134,7 +138,7 @@ def test_in_the_browser_the_ranks_of_each_model_are_searched_and_shown(seen: Vis
     assert [text.split()[0] for text in detail.locator("h5").all_inner_texts()] == ["A", "B", "A", "B"]
     assert detail.locator("p.sentence").count() == 3  # the template once, gt in both wordings
     assert detail.locator("mark").all_inner_texts()[-1] == "object 30"
-    page.select_option("#ranks", "model:0")
+    page.select_option("#ranks", "run:0")
     assert page.locator("#head .rank").all_text_contents() == ["template", "gt"]
     page.locator(".plot").first.scroll_into_view_if_needed()
     page.wait_for_selector('.plot[data-graph="0"] svg', timeout=60_000)

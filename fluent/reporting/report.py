@@ -32,13 +32,13 @@ from fluent.reporting.loading import DumpFolder
 from fluent.reporting.options import add_further_folders, add_short_rule
 from fluent.reporting.remarks import SHORT_RULE_TEXTS
 from fluent.reporting.report_facts import collect_facts, join_facts, pack
-from fluent.reporting.report_models import all_graphs, model_marks
+from fluent.reporting.report_models import all_graphs, run_marks
 from fluent.reporting.report_sides import FEW_DISTRACTORS, METRICS, Side, open_side, relations, summary
 from fluent.reporting.selection import short_rule
 
 TEMPLATES = Path(__file__).with_name("templates")
 _ACROSS = (
-    "Models or protocols are compared with the first on the facts that both have; Holm's adjustment there goes over languages × models. "
+    "Runs are compared with the first on the facts that both have; Holm's adjustment there goes over languages × runs. "
     "Where protocols differ, so do the candidates."
 )
 
@@ -76,7 +76,7 @@ def build_page(folders: Mapping[str, DumpFolder], arguments: argparse.Namespace)
     several = len(sides) > 1
     shown = [side.shown_differences(several) for side in sides] + ([between(sides, settings)] if several else [])
     differences = pd.concat([frame for frame in shown if not frame.empty]) if any(not frame.empty for frame in shown) else pd.DataFrame()
-    drawn = [*([model_marks({side.label: side.values for side in sides})] if several else []), *all_graphs(sides)]
+    drawn = [*([run_marks({side.label: side.values for side in sides})] if several else []), *all_graphs(sides)]
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     facts = {side.label: collect_facts(side.everything, open_source(side.folder.path)) for side in sides}
     return environment.get_template("report.html").render(
@@ -126,7 +126,7 @@ def _tiles(sides: Sequence[Side]) -> list[tuple[str, str]]:
     facts = {(table.lang, key) for table in tables for key in table.fact_keys()}
     tiles = [("facts", f"{len(facts):,}")]
     if len(sides) > 1:
-        tiles.append(("models", ", ".join(side.label for side in sides)))
+        tiles.append(("runs", ", ".join(side.label for side in sides)))
     return [
         *tiles,
         ("languages", str(len({table.lang for table in tables}))),

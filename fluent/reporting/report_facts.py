@@ -61,7 +61,7 @@ def collect_facts(tables: Sequence[RankTable], source: Source) -> dict[str, Any]
 def join_facts(payloads: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     """The payloads of several folders as one: every fact once, a way ``folder:verbalisation`` for each folder's verbalisation.
 
-    models: the folders' labels. A way whose sentences are mostly those of an earlier folder names it as ``like`` and has
+    runs: the folders' labels. A way whose sentences are mostly those of an earlier folder names it as ``like`` and has
     null where sentence and object are the same.
     """
     places: dict[tuple[str, str], dict[tuple[str, str], int]] = {}
@@ -80,7 +80,7 @@ def join_facts(payloads: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     joined: dict[str, Any] = {
         "tables": [[*table, starts[table], starts[table] + len(known)] for table, known in places.items()],
         "columns": {name: [None] * total for name in (*_COLUMNS, *_OPTIONAL)},
-        "models": list(payloads),
+        "runs": list(payloads),
         "verbalisations": [],
         "ways": {},
     }

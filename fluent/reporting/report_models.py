@@ -36,7 +36,7 @@ def all_graphs(sides: Sequence[Side]) -> list[Graph]:
     return found
 
 
-def model_marks(values: Mapping[str, pd.DataFrame]) -> Graph:
+def run_marks(values: Mapping[str, pd.DataFrame]) -> Graph:
     """R@1 and mean rank by language with intervals, a mark a folder, a figure per metric and verbalisation.
 
     values: folder -> its values as ``comparing.compare_pairs`` gives them.
@@ -75,4 +75,4 @@ def model_marks(values: Mapping[str, pd.DataFrame]) -> Graph:
             figure.update_xaxes(type="category")
             figure.update_yaxes(title=metric, rangemode="tozero")
             figures[f"{metric}, {way}"] = plain(figure)
-    return Graph("Models side by side: mean over relations with its interval, by language.", figures, 400)
+    return Graph("Runs side by side: mean over relations with its interval, by language.", figures, 400)

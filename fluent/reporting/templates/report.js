@@ -38,9 +38,9 @@ async function readFacts() {
 const languageOf = (fact) => state.data.tables[state.table[fact]][0];
 const relationOf = (fact) => state.data.tables[state.table[fact]][1];
 const rankOf = (fact, way) => state.data.ways[way].rank[fact];
-/* With several models a way is "model:verbalisation"; a sentence that an earlier model has too stands there alone. */
-const modelOf = (way) => way.slice(0, way.lastIndexOf(":"));
-const verbalisationOf = (way) => (state.data.models ? way.slice(way.lastIndexOf(":") + 1) : way);
+/* With several runs a way is "run:verbalisation"; a sentence that an earlier run has too stands there alone. */
+const runOf = (way) => way.slice(0, way.lastIndexOf(":"));
+const verbalisationOf = (way) => (state.data.runs ? way.slice(way.lastIndexOf(":") + 1) : way);
 const wordsOf = (fact, way) => {
   const part = state.data.ways[way];
   return part.sentence[fact] === null && part.like ? state.data.ways[part.like] : part;
@@ -265,9 +265,9 @@ function showDetail(fact) {
   if (columns.en[fact]) detail.append(make("p", "muted", columns.en[fact]));
   for (const name of new Set(verbalisations.map(verbalisationOf))) {
     let told = null;
-    if (state.data.models) detail.append(make("h4", "", name));
+    if (state.data.runs) detail.append(make("h4", "", name));
     for (const way of verbalisations.filter((other) => verbalisationOf(other) === name)) {
-      detail.append(...wayParts(fact, way, state.data.models ? make("h5", "", modelOf(way)) : make("h4", "", name), told));
+      detail.append(...wayParts(fact, way, state.data.runs ? make("h5", "", runOf(way)) : make("h4", "", name), told));
       if (rankOf(fact, way) !== null) told = wordsOf(fact, way).sentence[fact];
     }
   }
@@ -288,15 +288,15 @@ function onKey(event) {
 }
 
 function fillControls() {
-  const { tables, models, verbalisations } = state.data;
+  const { tables, runs, verbalisations } = state.data;
   for (const lang of [...new Set(tables.map(([name]) => name))]) addOption("language", lang, lang);
   const relations = [...new Set(tables.map(([, name]) => name))];
   for (const name of relations.sort((a, b) => a.localeCompare(b, "en", { numeric: true }))) addOption("relation", name, name);
-  if (models) {
+  if (runs) {
     const names = [...new Set(verbalisations.map(verbalisationOf))];
-    if (verbalisations.length <= MOST_COLUMNS) addOption("ranks", "all", "all models");
-    if (models.length <= MOST_COLUMNS) names.forEach((name, i) => addOption("ranks", `verbalisation:${i}`, `${name}, by model`));
-    models.forEach((model, i) => addOption("ranks", `model:${i}`, `${model}, by verbalisation`));
+    if (verbalisations.length <= MOST_COLUMNS) addOption("ranks", "all", "all runs");
+    if (runs.length <= MOST_COLUMNS) names.forEach((name, i) => addOption("ranks", `verbalisation:${i}`, `${name}, by run`));
+    runs.forEach((run, i) => addOption("ranks", `run:${i}`, `${run}, by verbalisation`));
   }
   showWays();
 }
@@ -305,15 +305,15 @@ const addOption = (select, value, text) => byId(select).append(new Option(text, 
 
 /* Which ranks stand in the list; outcomes and orders speak of these. */
 function showWays() {
-  const { models, verbalisations } = state.data;
-  const [kind, index] = (models ? byId("ranks").value : "all").split(":");
-  const wanted = kind === "model" ? models[Number(index)] : [...new Set(verbalisations.map(verbalisationOf))][Number(index)];
-  const tests = { all: () => true, model: (way) => modelOf(way) === wanted, verbalisation: (way) => verbalisationOf(way) === wanted };
+  const { runs, verbalisations } = state.data;
+  const [kind, index] = (runs ? byId("ranks").value : "all").split(":");
+  const wanted = kind === "run" ? runs[Number(index)] : [...new Set(verbalisations.map(verbalisationOf))][Number(index)];
+  const tests = { all: () => true, run: (way) => runOf(way) === wanted, verbalisation: (way) => verbalisationOf(way) === wanted };
   state.ways = verbalisations.filter(tests[kind]);
-  const shown = { all: (way) => way, model: verbalisationOf, verbalisation: modelOf }[kind];
+  const shown = { all: (way) => way, run: verbalisationOf, verbalisation: runOf }[kind];
   const names = state.ways.map(shown);
   for (const select of ["outcome", "order"]) byId(select).length = 1;
-  const each = { all: models ? "way" : "verbalisation", model: "verbalisation", verbalisation: "model" }[kind];
+  const each = { all: runs ? "way" : "verbalisation", run: "verbalisation", verbalisation: "run" }[kind];
   addOption("outcome", "all", `rank 1 in every ${each}`);
   addOption("outcome", "none", "rank 1 in none");
   names.forEach((first, i) => names.forEach((second, j) => {
@@ -344,7 +344,7 @@ async function start() {
   let waiting = 0;
   byId("search").addEventListener("input", () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(applyFilters); });
   for (const id of ["language", "relation", "outcome", "order"]) byId(id).addEventListener("change", applyFilters);
-  if (state.data.models) byId("ranks").addEventListener("change", () => { showWays(); applyFilters(); });
+  if (state.data.runs) byId("ranks").addEventListener("change", () => { showWays(); applyFilters(); });
   byId("filters").addEventListener("submit", (event) => event.preventDefault());
   byId("viewport").addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
   byId("grid").addEventListener("keydown", onKey);
