@@ -119,11 +119,6 @@ def is_switched_on(variable: str) -> bool:
     return os.environ.get(variable) == "1"
 
 
-def pickles_are_trusted() -> bool:
-    """Whether weights that are no safetensors may be loaded: FLUENT_ALLOW_PICKLE=1. Reading a pickle can run code of its maker's."""
-    return is_switched_on("FLUENT_ALLOW_PICKLE")
-
-
 def use_colour() -> bool:
     """Colour on a terminal, never under NO_COLOR (https://no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")

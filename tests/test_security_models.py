@@ -68,6 +68,32 @@ def test_a_pickle_that_would_run_code_runs_none_even_then(pickled: Path, monkeyp
     assert not mark.exists()
 
 
+@pytest.mark.parametrize(
+    ("file", "config", "index"),
+    [
+        ("adapter_model.bin", {"transformers_weights": "adapter_model.bin"}, None),
+        ("weights.bin", {}, "model.safetensors.index.json"),
+        ("weights.bin", {"transformers_weights": "mine.safetensors.index.json"}, "mine.safetensors.index.json"),
+    ],
+)
+def test_no_config_and_no_index_leads_to_a_pickle(
+    pickled: Path, file: str, config: dict[str, str], index: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """transformers alone would unpickle each of these, whatever ``use_safetensors`` says."""
+    (pickled / "pytorch_model.bin").rename(pickled / file)
+    weights = torch.load(pickled / file, weights_only=True)
+    told = json.loads((pickled / "config.json").read_text(encoding="utf-8")) | config
+    (pickled / "config.json").write_text(json.dumps(told), encoding="utf-8")
+    if index is not None:
+        (pickled / index).write_text(json.dumps({"metadata": {}, "weight_map": dict.fromkeys(weights, file)}), encoding="utf-8")
+    load = torch.load
+    with pytest.raises(UserError, match=r"has no safetensors weights .other kinds can run code .* FLUENT_ALLOW_PICKLE=1"):
+        load_model(str(pickled), device="cpu")
+    assert torch.load is load
+    monkeypatch.setenv("FLUENT_ALLOW_PICKLE", "1")
+    assert torch.equal(load_model(str(pickled), device="cpu").model.lm_head.weight, weights["lm_head.weight"])
+
+
 def test_translation_models_are_no_exception(pickled: Path) -> None:
     config = json.loads((pickled / "config.json").read_text(encoding="utf-8"))
     config |= {"model_type": "marian", "architectures": ["MarianMTModel"], "d_model": 8, "decoder_start_token_id": 1}

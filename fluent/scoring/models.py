@@ -21,7 +21,8 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM,
 from transformers.models.auto import modeling_auto
 from transformers.utils import logging as transformers_logging
 
-from fluent.console import UserError, pickles_are_trusted
+from fluent.console import UserError
+from fluent.pickles import no_pickles, pickles_are_trusted
 from fluent.scoring.devices import check_memory, choose_device, choose_dtype, dtype_name
 from fluent.scoring.embedded import EMBEDDED_NAME, embedded_model_folder, embedded_revision
 from fluent.scoring.failures import INSTEAD, loading_error
@@ -103,7 +104,7 @@ def load_model(
         if device_map is not None or quantise is not None:
             weights["device_map"] = device_map or {"": str(target)}
         automatic = AutoModelForCausalLM if kind == "causal" else AutoModelForMaskedLM
-        with _quiet():  # its table of lacking weights; _check_complete says it in a line
+        with _quiet(), no_pickles(torch):  # its table of lacking weights; _check_complete says it in a line
             model, told = automatic.from_pretrained(source.location, output_loading_info=True, **weights)
         _check_complete(name, model, tokenizer, told["missing_keys"], told.get("mismatched_keys", ()))
         if "device_map" not in weights:

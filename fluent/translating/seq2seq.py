@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fluent.console import UserError, pickles_are_trusted
+from fluent.console import UserError
+from fluent.pickles import no_pickles, pickles_are_trusted
 from fluent.translating.backend import OK, Answer, Item, text_hash
 from fluent.translating.codes import opus_token, seq2seq_language
 
@@ -78,12 +79,14 @@ class Seq2SeqTranslator:
 
     def _load(self) -> tuple[Any, Any]:
         if self._loaded is None:
+            import torch
             from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
             try:
                 tokenizer = AutoTokenizer.from_pretrained(self._path, revision=self._revision)
                 weights = None if pickles_are_trusted() else True
-                model = AutoModelForSeq2SeqLM.from_pretrained(self._path, revision=self._revision, use_safetensors=weights)
+                with no_pickles(torch):
+                    model = AutoModelForSeq2SeqLM.from_pretrained(self._path, revision=self._revision, use_safetensors=weights)
             except Exception as error:  # a damaged file of any kind, each with an exception of its own library
                 if "safetensors" in str(error) and " file named" in str(error):
                     raise UserError(
