@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fluent.console import ArgumentParser, UserError, note, progress, run_main, seed_number, split_list
+from fluent.console import ArgumentParser, UserError, note, progress, run_main, seed_number, split_list, whole_number
 from fluent.languages import OFFICIAL_LANGUAGES, is_known, language
 from fluent.records.download import download
 from fluent.records.facts import Facts, Triple, read_facts, read_templates
@@ -199,7 +199,7 @@ def _parser() -> ArgumentParser:
     _add_selection(commands.add_parser("stats", help="facts, relations and templates per language"))
     sample = commands.add_parser("sample", help="random filled templates as a LaTeX table")
     _add_selection(sample)
-    sample.add_argument("-n", "--number", type=int, default=3, help="facts per language (default: 3)")
+    sample.add_argument("-n", "--number", type=whole_number(1), default=3, help="facts per language (default: 3)")
     sample.add_argument("--seed", type=seed_number, default=0, help="the same seed draws the same facts (default: 0)")
     getting = commands.add_parser("download", help="get the published zip (about 40 MB); goes on where it was cut")
     getting.add_argument("path", type=Path, nargs="?", default=Path("data/mlama1.1.zip"), help="where to put it (default: %(default)s)")
@@ -233,8 +233,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(tabulate(table, headers="keys", tablefmt="simple"))
         print(f"{sum(row['facts'] for row in table)} facts; {len(official)} of the {len(OFFICIAL_LANGUAGES)} official languages are here")
         return
-    if chosen.number < 1:
-        raise UserError(f"--number {chosen.number}: at least 1")
     drawn = data.sample(chosen.languages, chosen.relations, chosen.number, chosen.seed)
     rows = [(lang, relation, " ".join(sentence.split())) for lang, relation, sentence in drawn]
     print(tabulate(rows, headers=["language", "relation", "sentence"], tablefmt="latex_booktabs", disable_numparse=True))

@@ -26,7 +26,10 @@ EXIT_INTERRUPTED = 130
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
 """What the system says of a disk in the middle of a write, without naming the file."""
 _ELSEWHERE = "free space or choose another folder"
+_MAY_NOT = "check its permissions, or choose another folder"
 _REMEDIES = dict.fromkeys(_DISK, _ELSEWHERE) | {
+    errno.EACCES: _MAY_NOT,
+    errno.EPERM: _MAY_NOT,
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.ENOENT: "something moved or removed it meanwhile, perhaps another run in the same folder",
 }

@@ -156,7 +156,6 @@ def test_the_command_writes_tables_pairs_and_plots_and_does_not_score_twice(tmp_
     ("more", "complaint"),
     [
         (["--linking", "median"], "unknown linking function 'median'"),
-        (["--per-paradigm", "0"], "--per-paradigm must be at least 1"),
         (["--data", "nowhere"], "no minimal pairs at nowhere"),
         (["--unigram", "nowhere.json"], "no unigram table at nowhere.json"),
         (["--human", "human.csv"], "human.csv: row 2: acc 'much'"),

@@ -49,8 +49,6 @@ class CometJudge:
     ) -> None:
         if not command.is_file():
             raise UserError(f"COMET is not installed: no {command}; install it with `{INSTALL}` or name its comet-score with --comet")
-        if min(batch_size, pairs_a_call) < 1 or gpus not in (0, 1):
-            raise UserError("--batch-size and --pairs-a-call must be at least 1, and --gpus 0 or 1 (with more, COMET's scores differ)")
         checkpoint = Path(model)
         if checkpoint.suffix == ".ckpt" and not checkpoint.is_file():
             raise UserError(f"no COMET checkpoint {model}: give the path of a model.ckpt (hparams.yaml two folders up), or a model's name")

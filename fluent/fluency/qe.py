@@ -56,9 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     language_model.add_argument("--dtype", default="auto")
     own = parser.add_argument_group("back end comet")
     own.add_argument("--comet", type=Path, default=comet.DEFAULT_COMMAND, help=f"comet-score (default: {comet.DEFAULT_COMMAND})")
-    own.add_argument("--batch-size", type=int, default=40, help="sentences a forward (default: 40, the paper's)")
-    own.add_argument("--pairs-a-call", type=int, default=1000, help="sentences a call, the unit of resume (default: 1000)")
-    own.add_argument("--gpus", type=int, default=0, help="0 = CPU (default), 1")
+    own.add_argument("--batch-size", type=whole_number(1), default=40, help="sentences a forward (default: 40, the paper's)")
+    own.add_argument("--pairs-a-call", type=whole_number(1), default=1000, help="sentences a call, the unit of resume (default: 1000)")
+    own.add_argument("--gpus", type=int, choices=(0, 1), default=0, help="0 = CPU (default); with more than 1 COMET's scores differ")
     files = parser.add_argument_group("back end file")
     files.add_argument("--scores", type=Path, metavar="PATH", help="folder or zip of *_qe.tsv, a TSV of scores, or one of gains")
 

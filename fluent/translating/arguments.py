@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from fluent.console import ArgumentParser, UserError, note, seed_number, split_list
+from fluent.console import ArgumentParser, UserError, note, seed_number, split_list, whole_number
 from fluent.records.atomic import check_writable
 from fluent.translating.few_shots import MOST_SHOTS
 from fluent.translating.registry import BACKENDS
@@ -38,14 +38,14 @@ def make_parser() -> ArgumentParser:
     add("--aliases", choices=("wikidata", "none"), default="wikidata", help="where names of the objects come from (default: wikidata)")
     add("--gender", type=Path, metavar="FILE", help="also write gender.tsv: the subjects' gender, from Wikidata's P21")
     add("--few-shot", type=Path, metavar="FOLDER", help="few-shot texts for openai ({lang}_{relation}.txt), drawn if missing")
-    add("--shots", type=int, default=MOST_SHOTS, help=f"most examples a drawn text gets (default: {MOST_SHOTS})")
+    add("--shots", type=whole_number(0), default=MOST_SHOTS, help=f"most examples a drawn text gets (default: {MOST_SHOTS})")
     add("--seed", type=seed_number, default=0, help="draws the examples, and goes with each openai request (default: 0)")
     add("--published-role", action="store_true", help="ask openai in the published turn, for reproduction")
     add("--device", default="auto", metavar="NAME", help="where a seq2seq model runs: auto, cpu, cuda, cuda:1 (default: auto)")
-    add("--workers", type=int, default=4, help="openai requests under way at a time (default: 4)")
+    add("--workers", type=whole_number(1), default=4, help="openai requests under way at a time (default: 4)")
     add("--per-second", type=float, help="requests a second at most (default: 4; openai 20)")
     add("--base-url", action="append", default=[], metavar="NAME=URL", help="another address of a back end, or of wikidata")
-    add("--show", type=int, default=0, metavar="N", help="print the first N facts' sentences with the object marked")
+    add("--show", type=whole_number(0), default=0, metavar="N", help="print the first N facts' sentences with the object marked")
     return parser
 
 
@@ -63,9 +63,6 @@ def check_choices(chosen: Namespace) -> None:
         raise UserError("-l names no language: give mLAMA codes, for example -l ru,cs")
     if chosen.relations == []:
         raise UserError("-r names no relation: give some, for example -r P19,P36, or leave it out for all")
-    for option, least in (("shots", 0), ("show", 0), ("workers", 1)):
-        if getattr(chosen, option) < least:
-            raise UserError(f"--{option} {getattr(chosen, option)}: at least {least}")
     if chosen.per_second is not None and not 0 < chosen.per_second < math.inf:
         raise UserError(f"--per-second {chosen.per_second}: a number above 0")
     if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", chosen.device):

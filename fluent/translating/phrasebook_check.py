@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from fluent.console import ArgumentParser, UserError, mark_span, run_main, split_list
+from fluent.console import ArgumentParser, UserError, mark_span, run_main, seed_number, split_list, whole_number
 from fluent.languages import language
 from fluent.translating.phrasebook import SOURCE, Phrasebook
 from fluent.translating.phrasebook_rows import DATA, NOT_NEEDED, PLAIN_COLUMNS, Entry, Fact, read_cells, read_facts
@@ -213,8 +213,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Check, show samples, or print the table with rows and marks for everything still to be written."""
     parser = ArgumentParser(prog="python -m fluent.translating.phrasebook_check", description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--lang", default="", help="language codes, comma-separated (default: all that have a pattern file)")
-    parser.add_argument("--sample", type=int, default=0, metavar="N", help="print N random sentences of each relation")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the samples (default 1)")
+    parser.add_argument("--sample", type=whole_number(0), default=0, metavar="N", help="print N random sentences of each relation")
+    parser.add_argument("--seed", type=seed_number, default=1, help="seed of the samples (default 1)")
     parser.add_argument("--blank", action="store_true", help="print the table with a row for every entity, '-' where nothing is needed")
     chosen = parser.parse_args(arguments)
     facts, found = read_facts(), 0

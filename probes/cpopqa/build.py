@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fluent.console import UserError, note, plain_number, seed_number, split_list
+from fluent.console import UserError, note, plain_number, seed_number, split_list, whole_number
 from fluent.records.atomic import check_writable, write_text
 from fluent.records.table import format_table
 from probes.cpopqa import calendars, countries
@@ -48,9 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--target-text", action="append", default=[], metavar="TARGET=WORDS", help="how questions call a target")
     draw = parser.add_argument_group("questions")
     draw.add_argument("--n", default="2,3,5", help="concepts a question (default 2,3,5)")
-    draw.add_argument("--rounds", type=int, default=5)
-    draw.add_argument("--questions", type=int, default=200, help="a round, target and n (default 200)")
-    draw.add_argument("--shots", type=int, default=3, help="worked examples in the prompt (default 3)")
+    draw.add_argument("--rounds", type=whole_number(1), default=5)
+    draw.add_argument("--questions", type=whole_number(1), default=200, help="a round, target and n (default 200)")
+    draw.add_argument("--shots", type=whole_number(0, 10), default=3, help="worked examples in the prompt (default 3)")
     draw.add_argument("--seed", type=seed_number, default=0)
     draw.add_argument("--wording", default=QUESTION, help="the question, with {concepts}, {target} and {options}")
     parser.add_argument("--human", type=Path, help="CSV of people's rankings: rater,country,holiday,rank")

@@ -179,8 +179,6 @@ def check(settings: Settings) -> None:
         raise UserError("no popularity given: use --ngrams, --popularity or --proxy (docs/cpopqa.md)")
     if min(settings.sizes) < 2 or max(settings.sizes) > 9:
         raise UserError("--n: a question sorts 2 to 9 concepts, e.g. --n 2,3,5")
-    if settings.rounds < 1 or settings.questions < 1 or not 0 <= settings.shots <= 10:
-        raise UserError("--rounds and --questions must be at least 1, --shots from 0 to 10")
     missing = [mark for mark in ("{concepts}", "{options}") if mark not in settings.wording]
     if missing:
         raise UserError(f"--wording lacks {missing[0]}; it may hold {{concepts}}, {{target}} and {{options}}")

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from fluent.console import UserError, note, progress_bar
+from fluent.console import note, progress_bar, whole_number
 from fluent.ranking.settings import without_home
 from fluent.scoring.contract import Candidate, Request, RequestScore, Scorer, score_packs
 from fluent.scoring.executors import add_executor_arguments, cluster_of, in_order, load_in
@@ -41,7 +41,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, help="hub name, folder, .gguf or smollm2")
     parser.add_argument("--revision", help="of a hub model")
     parser.add_argument("--label", help="name in the tables (default: the model and the method)")
-    parser.add_argument("--per-round", type=int, metavar="N", help="the first N questions of each round only")
+    parser.add_argument("--per-round", type=whole_number(1), metavar="N", help="the first N questions of each round only")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -107,8 +107,6 @@ def chosen(items: Sequence[Item], per_round: int | None) -> list[Item]:
     """The first questions of each target, n and round."""
     if per_round is None:
         return list(items)
-    if per_round < 1:
-        raise UserError("--per-round must be at least 1")
     counts: dict[tuple[str, int, int], int] = {}
     found = []
     for item in items:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from fluent.console import UserError, note, progress_bar, split_list
+from fluent.console import UserError, note, progress_bar, split_list, whole_number
 from fluent.ranking.settings import without_home
 from fluent.records.atomic import check_writable
 from fluent.records.facts import read_templates
@@ -82,14 +82,14 @@ def add_asking_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--templates", type=Path, metavar="PATH", help="another template set: a folder or zip with <lang>/templates.jsonl")
     add("--name", help="what this template set is called in the results (default: mlama, or the --templates folder's name)")
-    add("--top", type=int, default=5, help="best answers kept a fact (default: 5)")
-    add("--max-masks", type=int, help="candidates of more pieces do not compete; how many is told (tyq, untyq)")
+    add("--top", type=whole_number(1), default=5, help="best answers kept a fact (default: 5)")
+    add("--max-masks", type=whole_number(1), help="candidates of more pieces do not compete; how many is told (tyq, untyq)")
     add("--compat", action="store_true", help="put the masks where the published evaluator did (WordPiece models)")
-    add("--limit", type=int, help="the first N facts a relation only")
+    add("--limit", type=whole_number(1), help="the first N facts a relation only")
     add("--device", default="auto")
     add("--dtype", default="auto")
     add("--revision", help="commit or branch of a hub model")
-    add("--token-budget", type=int, help="tokens a forward may have; bounds the memory")
+    add("--token-budget", type=whole_number(1), help="tokens a forward may have; bounds the memory")
     add_executor_arguments(parser)
 
 
@@ -102,10 +102,6 @@ def check_lists(arguments: argparse.Namespace) -> None:
 
 def options_of(arguments: argparse.Namespace) -> Options:
     """The options, checked before anything is loaded."""
-    for option, least in (("top", 1), ("max_masks", 1), ("limit", 1), ("token_budget", 1)):
-        value = getattr(arguments, option)
-        if value is not None and value < least:
-            raise UserError(f"--{option.replace('_', '-')} {value}: at least {least}")
     check_lists(arguments)
     if arguments.compat and arguments.method not in {"tyq", "untyq"}:
         raise UserError(f"--compat is about masks, and method {arguments.method} has none; leave it out")

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 from tabulate import tabulate
 
-from fluent.console import UserError, note, progress, split_list
+from fluent.console import UserError, note, progress, split_list, whole_number
 from fluent.linking import Linking, Unigrams, count_unigrams, read_unigrams
 from fluent.ranking.settings import without_home
 from fluent.records.atomic import check_writable
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", action="append", required=True, help="hub name, folder, .gguf or smollm2; may be repeated")
     parser.add_argument("--revisions", default="", help="comma list; for a local folder its checkpoint sub-folders, or ALL")
     parser.add_argument("--data", type=Path, required=True, help="pairs: a folder, one .jsonl or a tar archive, as BLiMP and ZhoBLiMP")
-    parser.add_argument("--per-paradigm", type=int, metavar="N", help="the first N pairs of each paradigm only")
+    parser.add_argument("--per-paradigm", type=whole_number(1), metavar="N", help="the first N pairs of each paradigm only")
     parser.add_argument("--linking", default=DEFAULTS, help=f"all (with the published grids) or a comma list (default {DEFAULTS})")
     parser.add_argument(
         "--unigram", type=Path, help="token id: probability as JSON, or a text corpus to count (default: the pairs themselves, a toy)"
@@ -80,8 +80,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def chosen_rows(paradigms: Mapping[str, Sequence[PairRow]], per_paradigm: int | None) -> list[PairRow]:
     """The pairs to be scored, paradigm by paradigm."""
-    if per_paradigm is not None and per_paradigm < 1:
-        raise UserError("--per-paradigm must be at least 1")
     return [row for rows in paradigms.values() for row in rows[:per_paradigm]]
 
 
@@ -130,10 +128,14 @@ def corpus_unigrams(tokenizer: Any, corpus: str, source: str) -> Unigrams:
 def read_human(path: Path) -> dict[str, float]:
     """UID -> share of people's judgements that agree with the data."""
     reader = csv.DictReader(read_utf8(path).splitlines())
-    if not {"UID", "acc"} <= set(reader.fieldnames or ()):
+    try:
+        rows, names = list(reader), reader.fieldnames or ()
+    except csv.Error as error:
+        raise UserError(f"{path.name}: row {reader.line_num + 1}: {error}; write a CSV with the columns UID and acc") from None
+    if not {"UID", "acc"} <= set(names):
         raise UserError(f"{path.name}: row 1 must name the columns UID and acc")
     human: dict[str, float] = {}
-    for number, row in enumerate(reader, start=2):
+    for number, row in enumerate(rows, start=2):
         try:
             value = float(row["acc"] or "")
         except ValueError:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from fluent.console import UserError, note, progress, seed_number
+from fluent.console import UserError, note, progress, seed_number, whole_number
 from fluent.records.names import is_file_name
 from probes.zhoblimp.data import write_pairs
 from probes.zhoblimp.generator import Generated, Generator
@@ -30,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``generate``."""
     add_template_arguments(parser)
     parser.add_argument("--out", type=Path, required=True, help="folder for UID.jsonl files")
-    parser.add_argument("-n", "--pairs", type=int, default=300, help="pairs a paradigm (default 300)")
-    parser.add_argument("--attempts", type=int, default=100, help="draws allowed per wanted pair (default 100)")
+    parser.add_argument("-n", "--pairs", type=whole_number(1), default=300, help="pairs a paradigm (default 300)")
+    parser.add_argument("--attempts", type=whole_number(1), default=100, help="draws allowed per wanted pair (default 100)")
     parser.add_argument("--seed", type=seed_number, default=0, help="the same seed gives the same files on any machine (default 0)")
     parser.add_argument("--overwrite", action="store_true", help="replace files that exist in --out")
 
@@ -49,8 +49,6 @@ def load_templates(arguments: argparse.Namespace) -> tuple[list[Paradigm], Vocab
 
 def run(arguments: argparse.Namespace) -> int:
     """Generate, write complete paradigms, and say which fell short and what starves them."""
-    if arguments.pairs < 1 or arguments.attempts < 1:
-        raise UserError("--pairs and --attempts must be at least 1")
     paradigms, vocabulary, phrases = load_templates(arguments)
     names = output_names(paradigms)
     taken = [name for name in names if (arguments.out / name).exists()]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fluent.console import UserError
+from fluent.console import UserError, whole_number
 from probes.zhoblimp.data import PairRow
 from probes.zhoblimp.measures import Result, make_result
 from probes.zhoblimp.models import Target, load
@@ -22,14 +22,12 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``serve``."""
     parser.add_argument("--projects", type=Path, default=Path("zhoblimp_projects"), help="folder of projects (default zhoblimp_projects)")
-    parser.add_argument("--port", type=int, default=8484, help="port on 127.0.0.1 (default 8484)")
+    parser.add_argument("--port", type=whole_number(1, 65535), default=8484, help="port on 127.0.0.1 (default 8484)")
     parser.add_argument("--model", default="smollm2", help="what scores pairs on the page (default: the embedded model)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until stopped."""
-    if not 1 <= arguments.port <= 65535:
-        raise UserError(f"--port {arguments.port}: a port lies between 1 and 65535")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -11,7 +11,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from fluent.console import UserError, note, seed_number
+from fluent.console import UserError, note, seed_number, whole_number
 from fluent.json_text import parse_json
 from fluent.records.atomic import check_writable, new_folders, write_text
 from probes.zhoblimp.training.sizes import SIZES, checkpoint_name, checkpoint_steps, configuration, parse_tokens
@@ -30,15 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--size", choices=list(SIZES), default="14M", help="GPT-NeoX shape, named as in Pythia (default 14M)")
     parser.add_argument("--tokenizer", choices=_KINDS, default="char", help="what a token is (default char)")
-    parser.add_argument("--vocabulary-size", type=int, default=20000, help="tokens at most (default 20000)")
+    parser.add_argument("--vocabulary-size", type=whole_number(1), default=20000, help="tokens at most (default 20000)")
     parser.add_argument("--words", type=Path, help="for --tokenizer word: a word list, a word a line (a vocabulary.tsv will do)")
     parser.add_argument("--tokens", default="10M", help="how many tokens to train on, e.g. 3B (default 10M); the corpus is repeated")
     parser.add_argument("--checkpoints", default="", help="after how many tokens to keep the model, e.g. 1M,2M,5M; the end always")
-    parser.add_argument("--context", type=int, default=512, help="tokens a stretch (default 512)")
-    parser.add_argument("--batch", type=int, default=16, help="stretches a device and forward (default 16)")
-    parser.add_argument("--accumulate", type=int, default=1, help="forwards a step (default 1)")
+    parser.add_argument("--context", type=whole_number(1), default=512, help="tokens a stretch (default 512)")
+    parser.add_argument("--batch", type=whole_number(1), default=16, help="stretches a device and forward (default 16)")
+    parser.add_argument("--accumulate", type=whole_number(1), default=1, help="forwards a step (default 1)")
     parser.add_argument("--learning-rate", type=float, help="peak (default: the size's own)")
-    parser.add_argument("--save-every", type=int, default=200, help="steps between states to resume from (default 200)")
+    parser.add_argument("--save-every", type=whole_number(1), default=200, help="steps between states to resume from (default 200)")
     parser.add_argument("--dtype", choices=("auto", "float32", "bfloat16"), default="auto", help="auto: bfloat16 on a GPU that has it")
     parser.add_argument("--seed", type=seed_number, default=0)
 
@@ -46,9 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check, prepare (once), train, and say what to do next."""
     budget = parse_tokens(arguments.tokens)
-    for name in ("context", "batch", "accumulate", "save_every", "vocabulary_size"):
-        if getattr(arguments, name) < 1:
-            raise UserError(f"--{name.replace('_', '-')} must be at least 1")
     if arguments.learning_rate is not None and not 0 < arguments.learning_rate < math.inf:
         raise UserError(f"--learning-rate {arguments.learning_rate}: a number above 0")
     checkpoint_steps(arguments.checkpoints, budget, 1)

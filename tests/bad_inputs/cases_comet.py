@@ -47,13 +47,13 @@ CASES = [
     Case(
         "--batch-size 0",
         f"{COMET} --batch-size 0",
-        "--batch-size and --pairs-a-call must be at least 1, and --gpus 0 or 1 (with more, COMET's scores differ)",
+        "argument --batch-size: '0' is not a whole number from 1 (see grammeval.py qe --help)",
         comet("exit 0"),
     ),
     Case(
         "--gpus 3",
         f"{COMET} --gpus 3",
-        "--batch-size and --pairs-a-call must be at least 1, and --gpus 0 or 1 (with more, COMET's scores differ)",
+        "argument --gpus: invalid choice: 3 (choose from 0, 1) (see grammeval.py qe --help)",
         comet("exit 0"),
     ),
     told(

@@ -83,13 +83,17 @@ CASES = [
     ),
     Case("--n 1", FREE.replace("--n 2", "--n 1"), "--n: a question sorts 2 to 9 concepts, e.g. --n 2,3,5"),
     Case("--n that is a word", FREE.replace("--n 2", "--n two"), "--n two: write whole numbers, for example 2,3,5"),
-    Case("--rounds 0", FREE.replace("--rounds 1", "--rounds 0"), "--rounds and --questions must be at least 1, --shots from 0 to 10"),
+    Case(
+        "--rounds 0",
+        FREE.replace("--rounds 1", "--rounds 0"),
+        "argument --rounds: '0' is not a whole number from 1 (see python -m probes.cpopqa build --help)",
+    ),
     Case(
         "--questions -1",
         FREE.replace("--questions 3", "--questions -1"),
-        "--rounds and --questions must be at least 1, --shots from 0 to 10",
+        "argument --questions: '-1' is not a whole number from 1 (see python -m probes.cpopqa build --help)",
     ),
-    Case("--shots -1", f"{FREE} --shots -1", "--rounds and --questions must be at least 1, --shots from 0 to 10"),
+    Case("--shots -1", f"{FREE} --shots -1", "argument --shots: '-1' is not a whole number from 0 to 10 (see python -m probes.cpopqa build --help)"),
     Case(
         "--seed -1",
         f"{FREE} --seed -1",
@@ -161,7 +165,7 @@ CASES = [
         "items.jsonl: line 3 is no question; the file is cut off or was edited: run build again",
         cut("instruments/items.jsonl"),
     ),
-    Case("--per-round 0", f"{RANK} --per-round 0", "--per-round must be at least 1"),
+    Case("--per-round 0", f"{RANK} --per-round 0", "argument --per-round: '0' is not a whole number from 1 (see python -m probes.cpopqa rank --help)"),
     Case(
         "two forms of the prompt",
         f"{RANK} --examples --unlisted",

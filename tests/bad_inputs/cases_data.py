@@ -168,7 +168,8 @@ CASES = [
     Case(
         "a file without read permission",
         NEW,
-        "Permission denied at fixed_data/ru_P36_phrasebook.tsv; check the path, then run the same command again",
+        "Permission denied at fixed_data/ru_P36_phrasebook.tsv; check its permissions, or choose another folder, then run the same "
+        "command again",
         unreadable(FILE),
         by_root=False,
     ),

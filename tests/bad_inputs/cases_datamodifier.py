@@ -156,7 +156,7 @@ CASES = [
         f"{FILE} --spec ../x",
         "--spec '../x' cannot stand in a file name: take letters, digits, dots, hyphens and underscores",
     ),
-    Case("--workers 0", f"{FILE} --workers 0", "--workers 0: at least 1"),
+    Case("--workers 0", f"{FILE} --workers 0", "argument --workers: '0' is not a whole number from 1 (see datamodifier.py --help)"),
     Case("--per-second nan", f"{FILE} --per-second nan", "--per-second nan: a number above 0"),
     Case("--per-second inf", f"{FILE} --per-second inf", "--per-second inf: a number above 0"),
     Case("--shots -1", f"{FILE} --shots -1", "--shots -1: at least 0"),

@@ -38,9 +38,9 @@ CASES = [
         "lists/ru.json is not JSON (Expecting property name enclosed in double quotes: column 2); is the file cut off?",
         put("lists/ru.json", "{"),
     ),
-    Case("--top 0", f"{QUERY} --top 0", "--top 0: at least 1"),
-    Case("--limit -1", f"{QUERY} --limit -1", "--limit -1: at least 1"),
-    Case("--limit nan", f"{QUERY} --limit nan", "argument --limit: invalid int value: 'nan' (see python -m probes.mlama query --help)"),
+    Case("--top 0", f"{QUERY} --top 0", "argument --top: '0' is not a whole number from 1 (see python -m probes.mlama query --help)"),
+    Case("--limit -1", f"{QUERY} --limit -1", "argument --limit: '-1' is not a whole number from 1 (see python -m probes.mlama query --help)"),
+    Case("--limit nan", f"{QUERY} --limit nan", "argument --limit: 'nan' is not a whole number from 1 (see python -m probes.mlama query --help)"),
     Case("displaced masks for a causal model", f"{QUERY} --compat", "--compat is about masks, and method causal has none; leave it out"),
     Case(
         "an unknown method",

@@ -52,7 +52,7 @@ CASES = [
     Case(
         "a list of models that may not be read",
         FROM_FILE,
-        "Permission denied at models.txt; free space or choose another folder, then run the same command again",
+        "Permission denied at models.txt; check its permissions, or choose another folder, then run the same command again",
         both(_models("a\n"), unreadable("models.txt")),
         by_root=False,
     ),

@@ -59,8 +59,8 @@ CASES = [
         "mlama/ru/templates.jsonl: line 13: relation P36 has a template already: 'Столица [X] - [Y].'",
         lines("mlama/ru/templates.jsonl", lambda rows: [*rows, '{"relation": "P36", "template": "[X] [Y]"}']),
     ),
-    Case("a sample of no facts", f"{SAMPLE} -n 0", "--number 0: at least 1"),
-    Case("a sample of nan facts", f"{SAMPLE} -n nan", "argument -n/--number: invalid int value: 'nan' (see reader.py sample --help)"),
+    Case("a sample of no facts", f"{SAMPLE} -n 0", "argument -n/--number: '0' is not a whole number from 1 (see reader.py sample --help)"),
+    Case("a sample of nan facts", f"{SAMPLE} -n nan", "argument -n/--number: 'nan' is not a whole number from 1 (see reader.py sample --help)"),
     Case(
         "a download into a folder", "reader.py download mlama", "mlama is a folder; name the file to write, for example mlama/mlama1.1.zip"
     ),

@@ -88,6 +88,12 @@ CASES = [
         swap(ONE, "mPos:", f"mPos:{'9' * 5000}"),
     ),
     _deep("minimal pairs", EVALUATE, PAIR, f"ba_after_negation.jsonl: row 1 {DEEP}; {CUT}"),
+    Case(
+        "people's judgements with a cell too long for a CSV",
+        f"{EVALUATE} --human h.csv",
+        "h.csv: row …: field larger than field limit (131072); write a CSV with the columns UID and acc",
+        put("h.csv", f"UID,acc\n{'u' * 200_000},1\n"),
+    ),
     _deep("a record of training", TRAIN, "trained/train.json", "trained/train.json is damaged, and says …; choose another --out"),
     _deep("frequencies", GRAMS, "us.json", f"us.json {DEEP}; save the viewer's json page as it is", FEW),
     _deep("questions", RANK, "instruments/items.jsonl", "items.jsonl: line 1 is no question; …: run build again"),
