@@ -93,7 +93,11 @@ CASES = [
         FREE.replace("--questions 3", "--questions -1"),
         "argument --questions: '-1' is not a whole number from 1 (see python -m probes.cpopqa build --help)",
     ),
-    Case("--shots -1", f"{FREE} --shots -1", "argument --shots: '-1' is not a whole number from 0 to 10 (see python -m probes.cpopqa build --help)"),
+    Case(
+        "--shots -1",
+        f"{FREE} --shots -1",
+        "argument --shots: '-1' is not a whole number from 0 to 10 (see python -m probes.cpopqa build --help)",
+    ),
     Case(
         "--seed -1",
         f"{FREE} --seed -1",
@@ -165,7 +169,11 @@ CASES = [
         "items.jsonl: line 3 is no question; the file is cut off or was edited: run build again",
         cut("instruments/items.jsonl"),
     ),
-    Case("--per-round 0", f"{RANK} --per-round 0", "argument --per-round: '0' is not a whole number from 1 (see python -m probes.cpopqa rank --help)"),
+    Case(
+        "--per-round 0",
+        f"{RANK} --per-round 0",
+        "argument --per-round: '0' is not a whole number from 1 (see python -m probes.cpopqa rank --help)",
+    ),
     Case(
         "two forms of the prompt",
         f"{RANK} --examples --unlisted",

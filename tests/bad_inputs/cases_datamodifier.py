@@ -159,8 +159,8 @@ CASES = [
     Case("--workers 0", f"{FILE} --workers 0", "argument --workers: '0' is not a whole number from 1 (see datamodifier.py --help)"),
     Case("--per-second nan", f"{FILE} --per-second nan", "--per-second nan: a number above 0"),
     Case("--per-second inf", f"{FILE} --per-second inf", "--per-second inf: a number above 0"),
-    Case("--shots -1", f"{FILE} --shots -1", "--shots -1: at least 0"),
-    Case("--show -1", f"{FILE} --show -1", "--show -1: at least 0"),
+    Case("--shots -1", f"{FILE} --shots -1", "argument --shots: '-1' is not a whole number from 0 (see datamodifier.py --help)"),
+    Case("--show -1", f"{FILE} --show -1", "argument --show: '-1' is not a whole number from 0 (see datamodifier.py --help)"),
     Case(
         "--out that is a file",
         FILE.replace("--out made", "--out translations.tsv"),

@@ -39,8 +39,14 @@ CASES = [
         put("lists/ru.json", "{"),
     ),
     Case("--top 0", f"{QUERY} --top 0", "argument --top: '0' is not a whole number from 1 (see python -m probes.mlama query --help)"),
-    Case("--limit -1", f"{QUERY} --limit -1", "argument --limit: '-1' is not a whole number from 1 (see python -m probes.mlama query --help)"),
-    Case("--limit nan", f"{QUERY} --limit nan", "argument --limit: 'nan' is not a whole number from 1 (see python -m probes.mlama query --help)"),
+    Case(
+        "--limit -1", f"{QUERY} --limit -1", "argument --limit: '-1' is not a whole number from 1 (see python -m probes.mlama query --help)"
+    ),
+    Case(
+        "--limit nan",
+        f"{QUERY} --limit nan",
+        "argument --limit: 'nan' is not a whole number from 1 (see python -m probes.mlama query --help)",
+    ),
     Case("displaced masks for a causal model", f"{QUERY} --compat", "--compat is about masks, and method causal has none; leave it out"),
     Case(
         "an unknown method",

@@ -60,7 +60,11 @@ CASES = [
         lines("mlama/ru/templates.jsonl", lambda rows: [*rows, '{"relation": "P36", "template": "[X] [Y]"}']),
     ),
     Case("a sample of no facts", f"{SAMPLE} -n 0", "argument -n/--number: '0' is not a whole number from 1 (see reader.py sample --help)"),
-    Case("a sample of nan facts", f"{SAMPLE} -n nan", "argument -n/--number: 'nan' is not a whole number from 1 (see reader.py sample --help)"),
+    Case(
+        "a sample of nan facts",
+        f"{SAMPLE} -n nan",
+        "argument -n/--number: 'nan' is not a whole number from 1 (see reader.py sample --help)",
+    ),
     Case(
         "a download into a folder", "reader.py download mlama", "mlama is a folder; name the file to write, for example mlama/mlama1.1.zip"
     ),

@@ -81,7 +81,11 @@ CASES = [
         "phrases.json is not JSON (Expecting property name enclosed in double quotes: column 2); is the file cut off?",
         put("phrases.json", "{"),
     ),
-    Case("-n 0", GENERATE.replace("-n 2", "-n 0"), "argument -n/--pairs: '0' is not a whole number from 1 (see python -m probes.zhoblimp generate --help)"),
+    Case(
+        "-n 0",
+        GENERATE.replace("-n 2", "-n 0"),
+        "argument -n/--pairs: '0' is not a whole number from 1 (see python -m probes.zhoblimp generate --help)",
+    ),
     Case(
         "-n nan",
         GENERATE.replace("-n 2", "-n nan"),

@@ -17,7 +17,11 @@ CASES = [
         loads=True,
     ),
     Case("pairs that are not there", EVALUATE.replace("--data pairs", "--data nowhere"), "no minimal pairs at nowhere; check the path"),
-    Case("--per-paradigm 0", f"{EVALUATE} --per-paradigm 0", "argument --per-paradigm: '0' is not a whole number from 1 (see python -m probes.zhoblimp evaluate --help)"),
+    Case(
+        "--per-paradigm 0",
+        f"{EVALUATE} --per-paradigm 0",
+        "argument --per-paradigm: '0' is not a whole number from 1 (see python -m probes.zhoblimp evaluate --help)",
+    ),
     Case(
         "an unknown linking function",
         f"{EVALUATE} --linking best",
@@ -86,7 +90,11 @@ CASES = [
         f"{TRAIN} --tokens 1M --checkpoints 5M",
         "--checkpoints asks for 5000000 tokens, --tokens allows 1000000; raise --tokens or leave it out",
     ),
-    Case("--context 0", f"{TRAIN} --context 0", "argument --context: '0' is not a whole number from 1 (see python -m probes.zhoblimp train --help)"),
+    Case(
+        "--context 0",
+        f"{TRAIN} --context 0",
+        "argument --context: '0' is not a whole number from 1 (see python -m probes.zhoblimp train --help)",
+    ),
     Case("--learning-rate -1", f"{TRAIN} --learning-rate -1", "--learning-rate -1.0: a number above 0"),
     Case("--learning-rate nan", f"{TRAIN} --learning-rate nan", "--learning-rate nan: a number above 0"),
     Case(
@@ -112,6 +120,14 @@ CASES = [
         "trained/train.json is damaged, and says what the checkpoints beside it were made with; choose another --out",
         put("trained/train.json", "{"),
     ),
-    Case("--port 0", f"{Z} serve --port 0", "argument --port: '0' is not a whole number from 1 to 65535 (see python -m probes.zhoblimp serve --help)"),
-    Case("--port 99999", f"{Z} serve --port 99999", "argument --port: '99999' is not a whole number from 1 to 65535 (see python -m probes.zhoblimp serve --help)"),
+    Case(
+        "--port 0",
+        f"{Z} serve --port 0",
+        "argument --port: '0' is not a whole number from 1 to 65535 (see python -m probes.zhoblimp serve --help)",
+    ),
+    Case(
+        "--port 99999",
+        f"{Z} serve --port 99999",
+        "argument --port: '99999' is not a whole number from 1 to 65535 (see python -m probes.zhoblimp serve --help)",
+    ),
 ]
