@@ -131,6 +131,15 @@ class TestRelationsAndClusters:
         expected = stats.beta.ppf([0.025, 0.975], mean * size + 0.5, (1 - mean) * size + 0.5)
         assert [found.low[0], found.high[0]] == pytest.approx(expected.tolist(), rel=1e-10)
 
+    def test_more_relations_take_no_more_passes_over_the_rows(self, monkeypatch: pytest.MonkeyPatch):
+        passes: list[int] = []
+        plain = Design.cluster_sums
+        monkeypatch.setattr(Design, "cluster_sums", lambda self, columns: passes.append(len(columns)) or plain(self, columns))
+        for relations in (2, 200):
+            strata = split(design_of([f"P{row % relations}" for row in range(400)], list(range(400))), np.ones((400, 1)))
+            assert [stratum.clusters for stratum in strata] == [400 // relations] * relations
+        assert passes == [400] * 4  # one for each average, twice
+
     def test_a_relation_that_all_hit_still_has_some_spread(self):
         design, values = design_of(["P19"] * 4 + ["P37"] * 16, list(range(20))), np.append(np.ones(4), np.tile([0.0, 1.0], 8))
         strata = split(design, values[:, None])
