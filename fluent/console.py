@@ -66,6 +66,9 @@ def run_main(main: Callable[[Sequence[str] | None], int | None], arguments: Sequ
     if program == "__main__.py":  # python -m probes.zhoblimp
         program = os.path.basename(folder)
     try:
+        for word in sys.argv[1:] if arguments is None else arguments:
+            if not word.isprintable() and any("\ud800" <= character <= "\udfff" for character in word):  # bytes that are no UTF-8
+                raise UserError(f"{word!r} is no UTF-8, which no file here could hold; use another name")
         status = main(arguments) or 0
         sys.stdout.flush()
         sys.exit(status)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import io
 import os
 import re
 import shutil
@@ -9,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from fluent.console import run_main
 from tests.bad_inputs.__main__ import PAGE, page
 from tests.bad_inputs.case import Case, matches
 from tests.bad_inputs.desk import make_desk
@@ -57,6 +61,16 @@ def test_bad_input_is_one_line_and_touches_nothing(
 @pytest.mark.parametrize("case", ALONE.values(), ids=ALONE)
 def test_bad_input_ends_a_process_of_its_own_alike(case: Case, desk: Path) -> None:
     judge(case, run_alone(case, desk))
+
+
+@pytest.mark.parametrize("case", ALONE.values(), ids=ALONE)
+def test_an_argument_that_is_no_text_is_refused(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table cannot hold it, being text."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as left, contextlib.redirect_stderr(io.StringIO()) as said:
+        run_main(importlib.import_module(case.module).main, [*case.arguments, "--out", "caf\udce9"])
+    assert left.value.code == 2 and list(tmp_path.iterdir()) == []
+    assert said.getvalue().endswith(r": error: 'caf\udce9' is no UTF-8, which no file here could hold; use another name" + "\n")
 
 
 def test_page_is_made_from_the_table(root: Path) -> None:
