@@ -56,6 +56,15 @@ class ArgumentParser(argparse.ArgumentParser):
         self.exit(EXIT_BAD_INPUT, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
+def _is_utf8(word: str) -> bool:
+    """Whether an argument's bytes are UTF-8; in an ASCII locale those of another script reach Python as lone surrogates."""
+    try:
+        os.fsencode(word).decode("utf-8")
+    except UnicodeError:
+        return False
+    return True
+
+
 def run_main(main: Callable[[Sequence[str] | None], int | None], arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command's ``main`` and leave with its exit status; bad input leaves one line and status 2."""
     for stream in (sys.stdout, sys.stderr):
@@ -67,7 +76,7 @@ def run_main(main: Callable[[Sequence[str] | None], int | None], arguments: Sequ
         program = os.path.basename(folder)
     try:
         for word in sys.argv[1:] if arguments is None else arguments:
-            if not word.isprintable() and any("\ud800" <= character <= "\udfff" for character in word):  # bytes that are no UTF-8
+            if not _is_utf8(word):
                 raise UserError(f"{word!r} is no UTF-8, which no file here could hold; use another name")
         status = main(arguments) or 0
         sys.stdout.flush()

@@ -24,15 +24,17 @@ def parse_json(
     remedy: str = "is the file cut off?",
     *,
     make_object: Callable[[list[tuple[str, Any]]], Any] | None = None,
+    halves: bool = False,
 ) -> Any:
     """What the text holds. ``BadJson``: not UTF-8, not JSON, nested deeper than Python reads, a number longer than it reads.
 
     where: begins the error line. remedy: ends it. make_object: given the names and values of each object, as in ``json.loads``.
+    halves: let half of a surrogate pair through, as where a model's answer was cut between the two.
     """
     try:
         written = text if isinstance(text, str) else text.decode("utf-8-sig")
         found = json.loads(written, object_pairs_hook=make_object)
-        if _MAYBE_HALF.search(written):
+        if not halves and _MAYBE_HALF.search(written):
             json.dumps(found, ensure_ascii=False, default=str).encode("utf-8")
         return found
     except json.JSONDecodeError as error:

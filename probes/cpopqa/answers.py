@@ -135,7 +135,7 @@ def _records(path: Path) -> list[dict[str, Any]]:
     *lines, _ = path.read_bytes().split(b"\n")  # a line may hold U+2028, at which splitlines would break it
     for row, line in enumerate(lines, start=1):
         try:
-            record = parse_json(line, path.name)
+            record = parse_json(line, path.name, halves=True)
             records.append({**record, "id": str(record["id"])})
         except (ValueError, KeyError, TypeError):
             raise UserError(f"{path.name}: line {row} is no answer; remove that line and run the same command again") from None
