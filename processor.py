@@ -22,7 +22,7 @@ from fluent.ranking.claims import Claims
 from fluent.ranking.corrected import corrected_task
 from fluent.ranking.dumping import TIE_NAMES, TIES, dump_of_scores
 from fluent.ranking.outputs import Outputs, State, at_work, changed_dumps, outputs_of, state_of
-from fluent.ranking.packs import PackStore, fingerprint
+from fluent.ranking.packs import PackStore, fingerprint, forget_packs
 from fluent.ranking.paper import POOL_LIMIT, paper_task
 from fluent.ranking.settings import Settings
 from fluent.ranking.sharing import PATIENCE, share_packs
@@ -99,7 +99,7 @@ class Processor:
     def tidy(self) -> None:
         """Forget the packs of a finished dump: a run that was killed between its last two steps leaves them."""
         with suppress(OSError):  # a folder that may only be read keeps them
-            PackStore(self.outputs.packs, "").remove()
+            forget_packs(self.outputs.packs)
 
     def help(self, scorer: Scorer) -> int | None:
         """Score packs for the run that is at work on this file, the last ones first.

@@ -19,13 +19,12 @@ from fluent.fluency.score_files import ScoreFiles, judge_table
 from fluent.linking import read_unigrams
 from fluent.records.atomic import check_writable, write_text
 from fluent.records.table import format_table, read_table
-from fluent.reporting.compare import MOST_RESAMPLES
 from fluent.reporting.correlations import LENGTH, QUALITY, over_relations, readable, within_relations
 from fluent.reporting.experiments import both
 from fluent.reporting.graphs import write_graphs
 from fluent.reporting.latex import Column, Raw, booktabs, escape, number, write_table
 from fluent.reporting.loading import DumpFolder, RankTable, open_dumps
-from fluent.reporting.options import add_short_rule
+from fluent.reporting.options import MOST_RESAMPLES, add_short_rule
 from fluent.reporting.qe_table import scale_of, write_qe_table
 from fluent.reporting.quality import KEY, SIGNIFICANT, gains, read_quality_gains, retrieval_gains
 from fluent.reporting.remarks import SHORT_RULE_TEXTS

@@ -98,12 +98,8 @@ class PackStore:
         write_bytes(self._path(number), _encode(scores, self._mark_of(number)))
 
     def remove(self) -> None:
-        """Forget everything (once the dump itself is written); another run may be doing the same."""
-        if not self.folder.is_dir():
-            return
-        (self.folder / _PLAN).unlink(missing_ok=True)  # first: whoever finds no pack, but the plan, may score it
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(self.folder)
+        """Forget everything (once the dump itself is written)."""
+        forget_packs(self.folder)
 
     def _mark_of(self, number: int) -> str:
         """What a pack's file must carry: a pack under another's name would be waited for without end."""
@@ -119,6 +115,15 @@ class PackStore:
             match = _PACK_NAME.fullmatch(path.name)
             if match:
                 yield int(match[1]), path
+
+
+def forget_packs(folder: Path) -> None:
+    """Remove a folder of packs, if it is there, whatever plan they are of; another run may be doing the same."""
+    if not folder.is_dir():
+        return
+    (folder / _PLAN).unlink(missing_ok=True)  # first: whoever finds no pack, but the plan, may score it
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(folder)
 
 
 def _encode(scores: Mapping[int, RequestScore], mark: str) -> bytes:

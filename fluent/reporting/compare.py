@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 from tabulate import tabulate
 
-from fluent.console import UserError, note, seed_number, whole_number
+from fluent.console import UserError, note
 from fluent.records.atomic import write_text
 from fluent.reporting.closed_form import DESCRIPTION
 from fluent.reporting.clusters import AVERAGES, fact_ranks
@@ -27,12 +27,9 @@ from fluent.reporting.figures_compare import draw_differences
 from fluent.reporting.folders import open_folders
 from fluent.reporting.latex import write_table
 from fluent.reporting.loading import DumpFolder, RankTable, open_dumps
-from fluent.reporting.options import add_further_folders, add_short_rule, cutoffs
+from fluent.reporting.options import add_further_folders, add_resampling, add_short_rule, cutoffs
 from fluent.reporting.remarks import SHORT_RULE_TEXTS
 from fluent.reporting.selection import kept_rows, narrow, short_rule
-
-LEAST_RESAMPLES, MOST_RESAMPLES = 200, 1_000_000
-"""Fewer cannot cut 5 % off; more would fill the memory and change nothing."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,13 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--average", choices=AVERAGES, default="macro", help="what is printed and set in LaTeX (default: macro; the TSV has both)"
     )
     parser.add_argument("--level", type=_level, default=0.95, help="of the intervals (default: 0.95)")
-    parser.add_argument(
-        "--resamples",
-        type=whole_number(LEAST_RESAMPLES, MOST_RESAMPLES),
-        default=10_000,
-        help="bootstrap samples and sign flips (default: 10000)",
-    )
-    parser.add_argument("--seed", type=seed_number, default=0, help="of resamples and flips (default: 0)")
+    add_resampling(parser, 10_000)
     parser.add_argument(
         "--own-form",
         action="store_true",

@@ -6,9 +6,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fluent.console import plain_number, split_list
+from fluent.console import plain_number, seed_number, split_list, whole_number
 from fluent.ranking.values import name_list
 
+LEAST_RESAMPLES, MOST_RESAMPLES = 200, 1_000_000
+"""Fewer cannot cut 5 % off; more would fill the memory and change nothing."""
 STYLES = ("paper", "clean")
 
 
@@ -34,6 +36,13 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *, wide: bool = True) 
         "--verbalisations", type=name_list, metavar="NAMES", help="verbalisations, comma-separated (default: all that the dumps have)"
     )
     shared.add_argument("--style", choices=STYLES, default="clean", help="paper: the published layout to the byte; clean: ours (default)")
+
+
+def add_resampling(parser: argparse.ArgumentParser, usual: int) -> None:
+    """``--resamples`` and ``--seed``."""
+    number = whole_number(LEAST_RESAMPLES, MOST_RESAMPLES)
+    parser.add_argument("--resamples", type=number, default=usual, help=f"bootstrap samples and sign flips (default: {usual})")
+    parser.add_argument("--seed", type=seed_number, default=0, help="of resamples and flips (default: 0)")
 
 
 def cutoffs(value: str) -> tuple[int, ...]:

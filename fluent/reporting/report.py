@@ -20,16 +20,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from fluent.console import UserError, note, seed_number, whole_number
+from fluent.console import UserError, note
 from fluent.records.atomic import check_writable, write_text
 from fluent.records.source import open_source
 from fluent.reporting.closed_form import DESCRIPTION
-from fluent.reporting.compare import LEAST_RESAMPLES, MOST_RESAMPLES, pair_folders
+from fluent.reporting.compare import pair_folders
 from fluent.reporting.comparing import Settings, compare_pairs
 from fluent.reporting.comparison_tables import main_figures
 from fluent.reporting.folders import open_folders
 from fluent.reporting.loading import DumpFolder
-from fluent.reporting.options import add_further_folders, add_short_rule
+from fluent.reporting.options import add_further_folders, add_resampling, add_short_rule
 from fluent.reporting.remarks import SHORT_RULE_TEXTS
 from fluent.reporting.report_facts import collect_facts, join_facts, pack
 from fluent.reporting.report_models import all_graphs, run_marks
@@ -48,13 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_further_folders(parser, "dumps of other models or protocols, laid beside --stats")
     parser.add_argument("--out", type=Path, default=Path("report.html"), metavar="FILE", help="the report (default: report.html)")
     parser.add_argument("--title", default="Fluent-mLAMA report", help="its title")
-    parser.add_argument(
-        "--resamples",
-        type=whole_number(LEAST_RESAMPLES, MOST_RESAMPLES),
-        default=2000,
-        help="bootstrap samples and sign flips (default: 2000)",
-    )
-    parser.add_argument("--seed", type=seed_number, default=0, help="of resamples and flips (default: 0)")
+    add_resampling(parser, 2000)
     add_short_rule(parser)
 
 

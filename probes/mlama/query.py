@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from fluent.console import UserError, note, progress_bar, split_list, whole_number
+from fluent.ranking.packs import forget_packs
 from fluent.ranking.settings import without_home
 from fluent.records.atomic import check_writable
 from fluent.records.facts import read_templates
@@ -140,7 +141,7 @@ def query(
         settings = _settings(options, questions, candidates, stamp)
         files.append(path)
         if is_finished(path, settings):
-            forget_packs(path)  # of a run that was killed between its last two steps
+            forget_packs(packs_of(path))  # of a run that was killed between its last two steps
         else:
             waiting.append((path, questions, candidates, settings))
     for path, questions, candidates, settings in waiting:
@@ -152,13 +153,6 @@ def query(
 def packs_of(path: Path) -> Path:
     """Finished packs of a relation whose results in ``path`` are not."""
     return path.with_suffix(".packs")
-
-
-def forget_packs(path: Path) -> None:
-    """Once the results are written."""
-    from fluent.ranking.packs import PackStore
-
-    PackStore(packs_of(path), "").remove()
 
 
 def load(options: Options) -> Any:
@@ -269,7 +263,7 @@ def _answer(
         "times": {"started": started.isoformat(timespec="seconds"), "seconds": (datetime.now(UTC) - started).total_seconds()},
         "extras": {"settings": settings, "longest": asker.longest, "candidates_not_competing": dropped, "gold_added": sorted(added)},
     })  # fmt: skip
-    forget_packs(path)
+    forget_packs(packs_of(path))
 
 
 def _frame(rows: Sequence[Row]) -> pd.DataFrame:

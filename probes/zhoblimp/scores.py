@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from fluent.console import UserError, progress_bar
 from fluent.json_text import parse_json
-from fluent.ranking.packs import PackStore, fingerprint
+from fluent.ranking.packs import PackStore, fingerprint, forget_packs
 from fluent.records.atomic import write_bytes, write_text
 from fluent.scoring.contract import Candidate, Request, RequestScore, Scorer, score_packs
 from probes.zhoblimp.data import PairRow
@@ -120,7 +120,7 @@ def keep(frame: pd.DataFrame, settings: Mapping[str, Any], made_by: Mapping[str,
     write_bytes(place.scores, buffer.getvalue())
     record = {"settings": dict(settings), "made_by": dict(made_by), "scores_sha256": hashlib.sha256(buffer.getvalue()).hexdigest()}
     write_text(place.run, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
-    PackStore(place.packs, "").remove()
+    forget_packs(place.packs)
 
 
 def kept(settings: Mapping[str, Any], place: Place) -> pd.DataFrame | None:
@@ -132,5 +132,5 @@ def kept(settings: Mapping[str, Any], place: Place) -> pd.DataFrame | None:
         return None
     if record.get("settings") != dict(settings) or record.get("scores_sha256") != hashlib.sha256(data).hexdigest():
         return None
-    PackStore(place.packs, "").remove()  # of a run that was killed between its last two steps
+    forget_packs(place.packs)  # of a run that was killed between its last two steps
     return pd.DataFrame(pq.read_table(io.BytesIO(data), schema=_SCHEMA).to_pylist(), columns=_SCHEMA.names)
