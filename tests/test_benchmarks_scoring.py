@@ -34,7 +34,7 @@ def made_up_results() -> dict[str, Any]:
         "small": of((*own.VARIANTS, *PEERS), scoring.SMALL),
         "large": of(scoring.ON_LARGE, scoring.LARGE),
         "kernels": {"linear": 90.0, "packed": 100.0, "faster": 100.0, "flop_per_node": 1e9},
-        "nodes": dict.fromkeys((*scoring.SMALL, *scoring.LARGE), 90),
+        "needed": dict.fromkeys(scoring.LARGE, {"nodes": 80, "attention_flop": 10e9}),
         "many": {"candidates": 940, "seconds": 4.7, "per_second": 200.0, "memory": 1100.0},
         "host": {f"{name} {how}": {"ms_per_fact": 1.5, "foreign": 0.0} for name in scoring.LARGE for how in ("separate", "joint")},
         "growth": grown,

@@ -21,7 +21,7 @@ from fluent.scoring.causal import CausalScorer
 from fluent.scoring.contract import Candidate, CandidateScore, Request, RequestScore
 from fluent.scoring.mapped import give_back, mapped_ranges
 from fluent.scoring.models import LoadedModel
-from fluent.scoring.packed_linear import CACHED_KERNELS, can_pack, pack, unpack
+from fluent.scoring.packed_linear import CACHED_KERNELS
 from fluent.scoring.planning import make_plan
 from fluent.scoring.selfcheck import PATHS
 from fluent.scoring.tokens import PromptTokeniser
@@ -165,6 +165,7 @@ def test_logits_never_exist_for_more_rows_than_a_chunk(monkeypatch: pytest.Monke
     monkeypatch.setattr(network_module, "_log_probabilities", lambda logits, *more: seen.append(len(logits)) or original(logits, *more))
     scorer = tiny_scorer("llama", byte_level_tokenizer())
     monkeypatch.setattr(network_module, "HEAD_ROWS", 16)
+    monkeypatch.setattr(network_module, "SLICED_ROWS", 16)
     seen.clear()
     asked = request("a prompt of some length", *FIFTY_TWO)
     scorer.score([asked], tokenisation="separate")
@@ -276,17 +277,6 @@ def test_pages_of_a_mapped_file_are_given_back_and_come_again(tmp_path: Path) ->
     if sys.platform == "linux":
         assert give_back(tensor, mapped_ranges())
     assert torch.equal(tensor, own)
-
-
-def test_packed_layers_can_be_unpacked() -> None:
-    model = tiny_model("llama", 300)
-    ids = torch.tensor([[5, 7, 9]])
-    before = model(ids).logits
-    if can_pack(model) is None:
-        assert pack(model) == 15
-        assert torch.allclose(model(ids).logits, before, atol=1e-4)
-        assert unpack(model) == 15
-    assert torch.equal(model(ids).logits, before)
 
 
 def test_freed_memory_goes_back_every_few_forwards(monkeypatch: pytest.MonkeyPatch) -> None:

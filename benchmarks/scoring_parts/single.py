@@ -27,6 +27,7 @@ from fluent.scoring.contract import Candidate, Request
 from fluent.scoring.models import load_model
 from fluent.scoring.network import HEAD_ROWS
 from fluent.scoring.packed_linear import PackedLinear
+from fluent.scoring.trie import build_tree
 
 ROWS = 1024
 """Rows of a typical pack, for the body's matrices."""
@@ -52,7 +53,7 @@ def kernels(inputs: dict[str, Any]) -> dict[str, Any]:
     with torch.inference_mode():
         for (rows, inner, outer), count in shapes.items():
             x, layer = torch.randn(rows, inner), nn.Linear(inner, outer, bias=False)
-            packed = PackedLinear(layer)
+            packed = PackedLinear.of(layer)
             per_row = {
                 "linear": _median_seconds(lambda x=x, w=layer.weight: functional.linear(x, w)),
                 "packed": _median_seconds(lambda x=x, p=packed: p(x)),
@@ -78,11 +79,21 @@ def _median_seconds(work: Callable[[], Any], tries: int = 15) -> float:
     return float(np.median(seconds))
 
 
-def nodes(inputs: dict[str, Any]) -> dict[str, Any]:
-    """Tokens that the engine feeds on each set."""
+def needed(inputs: dict[str, Any]) -> dict[str, Any]:
+    """What the engine computes on each set: nodes fed, and FLOP of attention between nodes that see each other.
+
+    A pair of nodes costs a product and a weighted sum of ``head_dim`` numbers in every head of every layer.
+    """
     scorer = load(inputs)
-    plans = {name: scorer.plan(list(map(unjoined, inputs["sets"][name])), "separate") for name in ("es4", "ru2", "es20", "ru20")}
-    return {name: sum(group.size for pack in plan.state.packs for group in pack) for name, plan in plans.items()}
+    config = scorer.loaded.model.config
+    a_pair = 4 * config.num_hidden_layers * config.num_attention_heads * config.head_dim
+    found = {}
+    for name in ("es20", "ru20"):
+        plan = scorer.plan(list(map(unjoined, inputs["sets"][name])), "separate")
+        trees = [build_tree(part.sequences) for pack in plan.state.packs for group in pack for part in group.parts]
+        pairs = sum(int((tree.depths + 1).sum()) for tree in trees)
+        found[name] = {"nodes": sum(tree.size for tree in trees), "attention_flop": float(a_pair * pairs)}
+    return found
 
 
 def many(inputs: dict[str, Any]) -> dict[str, Any]:
@@ -139,7 +150,7 @@ if __name__ == "__main__":
     given = json.loads(Path(path).read_text(encoding="utf-8"))
     measurements: dict[str, Callable[..., dict[str, Any]]] = {
         "kernels": kernels,
-        "nodes": nodes,
+        "needed": needed,
         "many": many,
         "host": host,
         "growth": growth,

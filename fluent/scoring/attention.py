@@ -39,13 +39,12 @@ class PathRefused(Exception):
 class Block:
     """``BLOCK_ROWS`` rows of one tree and all keys that any of them sees, as positions in the sequence.
 
-    The last block of a tree repeats its last row (``valid`` False); keys that no row sees fill up to a multiple of
-    ``KEY_STEP``. allowed ``[BLOCK_ROWS, keys]``. The depths are those in the tree.
+    The last block of a tree repeats its last row; keys that no row sees fill up to a multiple of ``KEY_STEP``. allowed
+    ``[BLOCK_ROWS, keys]``. The depths are those in the tree.
     """
 
     queries: NDArray[np.int64]
     keys: NDArray[np.int64]
-    valid: NDArray[np.bool_]
     allowed: NDArray[np.bool_]
     query_depths: NDArray[np.int64]
     key_depths: NDArray[np.int64]
@@ -55,8 +54,8 @@ class Block:
 class Bucket:
     """B blocks with the same number of keys K.
 
-    queries ``[B * BLOCK_ROWS]``, keys ``[B * K]``, allowed ``[B, BLOCK_ROWS, K]``, query_depths ``[B, BLOCK_ROWS]``,
-    key_depths ``[B, K]``: of the blocks. places, rows: result ``places[i]`` belongs to position ``rows[i]``.
+    queries ``[B, BLOCK_ROWS]``, keys ``[B, K]``, allowed ``[B, BLOCK_ROWS, K]``, query_depths ``[B, BLOCK_ROWS]``,
+    key_depths ``[B, K]``: of the blocks.
     """
 
     queries: Tensor
@@ -64,16 +63,11 @@ class Bucket:
     allowed: Tensor
     query_depths: Tensor
     key_depths: Tensor
-    places: Tensor
-    rows: Tensor
 
     @classmethod
     def of(cls, blocks: Sequence[Block]) -> Bucket:
         """One bucket of blocks with as many keys."""
-        names = ("queries", "keys", "allowed", "query_depths", "key_depths", "valid")
-        stacked = [np.stack([getattr(block, name) for block in blocks]) for name in names]
-        queries, keys, *others, valid = stacked
-        return cls(*map(torch.from_numpy, (queries.ravel(), keys.ravel(), *others, np.flatnonzero(valid), queries[valid])))
+        return cls(*(torch.from_numpy(np.stack([getattr(block, name) for block in blocks])) for name in cls.__slots__))
 
     def nearer_than(self, window: int) -> Tensor:
         """``[B, BLOCK_ROWS, K]``: keys fewer than ``window`` tokens before their query."""
@@ -105,12 +99,24 @@ class Blocks:
             first += tree.size
         return cls([Bucket.of(blocks) for blocks in by_width.values()], first)
 
-    def on(self, number: int, device: torch.device) -> Bucket:
-        """Bucket ``number`` with its indices on ``device``."""
-        key = (number, device)
+    def gathers(self, number: int, heads: int, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Bucket ``number``'s rows of ``[T * heads, d]`` queries, in the order block, head, row, and its keys ``[B * K]``."""
+        key = (number, heads, device)
         if key not in self._made:
             bucket = self.buckets[number]
-            self._made[key] = Bucket(*(getattr(bucket, name).to(device) for name in Bucket.__slots__))
+            rows = bucket.queries[:, None] * heads + torch.arange(heads)[:, None]
+            self._made[key] = rows.flatten().to(device), bucket.keys.flatten().to(device)
+        return self._made[key]
+
+    def places(self, heads: int, device: torch.device) -> Tensor:
+        """``[T * heads]``: where all buckets' results, one behind the other as ``gathers`` orders them, hold each position's."""
+        key = ("places", heads, device)
+        if key not in self._made:
+            queries = torch.cat([bucket.queries.flatten() for bucket in self.buckets]).numpy()
+            _, first = np.unique(queries, return_index=True)  # a repeated last row has the same result twice
+            block, row = np.divmod(first[:, None], BLOCK_ROWS)
+            places = (block * heads + np.arange(heads)) * BLOCK_ROWS + row
+            self._made[key] = torch.from_numpy(places.ravel()).to(device)
         return self._made[key]
 
     def mask(self, number: int, window: int | None, groups: int, dtype: torch.dtype, device: torch.device) -> Tensor:
@@ -128,7 +134,6 @@ def _cut(tree: Tree, first: int) -> Iterator[Block]:
     """The blocks of a tree whose first node stands at position ``first``."""
     count = -(-tree.size // BLOCK_ROWS)
     rows = np.arange(count * BLOCK_ROWS).reshape(count, BLOCK_ROWS)
-    valid = rows < tree.size
     rows = np.minimum(rows, tree.size - 1)
     seen = np.zeros((count, BLOCK_ROWS, -(-tree.size // KEY_STEP) * KEY_STEP), dtype=np.bool_)
     seen[:, :, : tree.size] = tree.ancestors()[rows]
@@ -138,7 +143,7 @@ def _cut(tree: Tree, first: int) -> Iterator[Block]:
         columns = seen_first[number, :width]
         keys = np.minimum(columns, tree.size - 1)
         depths = tree.depths[rows[number]], tree.depths[keys]
-        yield Block(first + rows[number], first + keys, valid[number], seen[number][:, columns], *depths)
+        yield Block(first + rows[number], first + keys, seen[number][:, columns], *depths)
 
 
 _blocks: ContextVar[Blocks | None] = ContextVar("fluent_tree_blocks", default=None)
@@ -167,22 +172,22 @@ def tree_attention(
     heads, key_heads = query.shape[1], key.shape[1]
     groups = heads // key_heads
     q, k, v = (tensor[0].transpose(0, 1) for tensor in (query, key, value))  # [T, heads, d]
-    out = query.new_empty((query.shape[2], heads, value.shape[3]))
+    q = q.reshape(-1, q.shape[-1])
+    found = []
     for number in range(len(blocks.buckets)):
-        bucket = blocks.on(number, query.device)
+        rows, keys = blocks.gathers(number, heads, query.device)
         mask = blocks.mask(number, sliding_window, groups, query.dtype, query.device)
         count = len(mask)
         # query heads that share a key head are folded into the rows: their keys are then read once
-        rows = q.index_select(0, bucket.queries).view(count, BLOCK_ROWS, key_heads, groups, -1).permute(0, 2, 3, 1, 4)
-        rows = rows.reshape(count, key_heads, groups * BLOCK_ROWS, -1)
-        seen, values = (t.index_select(0, bucket.keys).view(count, -1, key_heads, t.shape[-1]).transpose(1, 2) for t in (k, v))
+        asked = q.index_select(0, rows).view(count, key_heads, groups * BLOCK_ROWS, -1)
+        seen, values = (t.index_select(0, keys).view(count, -1, key_heads, t.shape[-1]).transpose(1, 2) for t in (k, v))
         if softcap is None:
-            block = functional.scaled_dot_product_attention(rows, seen, values, attn_mask=mask, scale=scaling)
+            block = functional.scaled_dot_product_attention(asked, seen, values, attn_mask=mask, scale=scaling)
         else:
-            block = _soft_capped(rows, seen, values, mask, scaling, softcap)
-        block = block.view(count, key_heads, groups, BLOCK_ROWS, -1).permute(0, 3, 1, 2, 4).reshape(count * BLOCK_ROWS, heads, -1)
-        out.index_copy_(0, bucket.rows, block.index_select(0, bucket.places))
-    return out[None], None
+            block = _soft_capped(asked, seen, values, mask, scaling, softcap)
+        found.append(block.reshape(-1, value.shape[-1]))
+    out = torch.cat(found).index_select(0, blocks.places(heads, query.device))
+    return out.view(1, -1, heads, value.shape[-1]), None
 
 
 def _soft_capped(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: float | None, softcap: float) -> Tensor:

@@ -12,6 +12,7 @@ from importlib import metadata
 from fluent.console import UserError, note
 from fluent.scoring.assembling import assemble
 from fluent.scoring.contract import Arithmetic, Plan, Request, RequestScore, ScorerDescription, Tokenisation, score_all
+from fluent.scoring.devices import keep_freed
 from fluent.scoring.models import LoadedModel, load_model
 from fluent.scoring.network import Network
 from fluent.scoring.paths import PaddedPath
@@ -51,6 +52,8 @@ class CausalScorer:
         network = Network(loaded.model)
         self.choice = choose_path(network, self.tokeniser, path, self.token_budget, packed=packed)
         fallback = PaddedPath(network, self.token_budget, loaded.tokenizer.pad_token_id or 0)
+        if loaded.device.type == "cpu":
+            keep_freed()
         self.runner = Runner(self.choice.path, fallback, self.token_budget)
 
     def describe(self, tokenisation: Tokenisation = "separate") -> ScorerDescription:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,28 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fluent.scoring.contract import Arithmetic
+from fluent.scoring.packed_linear import PackedHead
 
 HEAD_ROWS = 128
 """Rows of logits that exist at one time when the head is applied by hand."""
+SLICED_ROWS = 1024
+"""Rows that a packed head reads at one time, a slice of the vocabulary each."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadRows:
+    """Rows ``hidden`` whose logits are made slice by slice when they are read, never all at once."""
+
+    head: PackedHead
+    hidden: Tensor
+
+    def __len__(self) -> int:
+        return len(self.hidden)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the rows lie."""
+        return self.hidden.device
 
 
 class Network:
@@ -47,15 +67,22 @@ class Network:
         """Number of logits a row has."""
         return int(self.model.config.get_text_config().vocab_size)
 
-    def rows(self, inputs: dict[str, Any], batch: Tensor, position: Tensor) -> Iterator[Tensor]:
-        """Logits at (batch, position), in chunks of rows ``[<= HEAD_ROWS, vocabulary]`` (one chunk if not by hand)."""
+    def rows(self, inputs: dict[str, Any], batch: Tensor, position: Tensor) -> Iterator[Tensor | HeadRows]:
+        """Logits at (batch, position), in chunks of rows ``[<= HEAD_ROWS, vocabulary]`` (one chunk if not by hand).
+
+        A packed head's chunks are rows still to be read.
+        """
         inputs = {name: value for name, value in inputs.items() if name in self.accepts}
         if self.head_by_hand:
             hidden = self.body(**inputs, use_cache=False)[0] if "use_cache" in self.accepts else self.body(**inputs)[0]
             wanted = hidden[batch.to(hidden.device), position.to(hidden.device)]
             del hidden
-            for start in range(0, len(wanted), HEAD_ROWS):
-                yield self.head(wanted[start : start + HEAD_ROWS])
+            head = self.head
+            if isinstance(head, PackedHead):
+                yield from (HeadRows(head, part) for part in wanted.split(SLICED_ROWS))
+                return
+            for part in wanted.split(HEAD_ROWS):
+                yield head(part)
             return
         keep: dict[str, Any] = {"use_cache": False} if "use_cache" in self.accepts else {}
         if "logits_to_keep" in self.accepts:
@@ -65,7 +92,9 @@ class Network:
         yield logits[batch.to(logits.device), position.to(logits.device)]
 
 
-def read_edges(chunks: Iterator[Tensor], rows: NDArray[np.int64], tokens: NDArray[np.int64], arithmetic: Arithmetic) -> NDArray[np.float64]:
+def read_edges(
+    chunks: Iterator[Tensor | HeadRows], rows: NDArray[np.int64], tokens: NDArray[np.int64], arithmetic: Arithmetic
+) -> NDArray[np.float64]:
     """Log-probability of ``tokens[e]`` in row ``rows[e]`` of the logits that ``chunks`` bring one after the other."""
     order = np.argsort(rows, kind="stable")
     sorted_rows, sorted_tokens = rows[order], tokens[order]
@@ -77,14 +106,24 @@ def read_edges(chunks: Iterator[Tensor], rows: NDArray[np.int64], tokens: NDArra
         wanted = torch.from_numpy(sorted_tokens[first:last]).to(chunk.device)
         read.append(_log_probabilities(chunk, local, wanted, arithmetic))
         start += len(chunk)
+        del chunk  # the next one then takes its place, which is still in the processor's cache
     result = np.empty(len(rows), dtype=np.float64)
     result[order] = torch.cat([part.float() for part in read]).cpu().double().numpy() if read else ()
     return result
 
 
-def _log_probabilities(logits: Tensor, rows: Tensor, tokens: Tensor, arithmetic: Arithmetic) -> Tensor:
-    """fp32 log-softmax, or what the published scorer did: softmax in fp16, then its logarithm in fp16."""
+def _log_probabilities(chunk: Tensor | HeadRows, rows: Tensor, tokens: Tensor, arithmetic: Arithmetic) -> Tensor:
+    """fp32 log-softmax, or what the published scorer did: softmax in fp16, then its logarithm in fp16. ``rows`` ascend."""
+    if isinstance(chunk, HeadRows):
+        if arithmetic == "float32":
+            return chunk.head.log_probabilities(chunk.hidden, rows, tokens)
+        parts = []
+        for start in range(0, len(chunk), HEAD_ROWS):  # its softmax wants whole rows
+            here = (start <= rows) & (rows < start + HEAD_ROWS)
+            logits = chunk.head(chunk.hidden[start : start + HEAD_ROWS])
+            parts.append(_log_probabilities(logits, rows[here] - start, tokens[here], arithmetic))
+        return torch.cat(parts)
     if arithmetic == "published-fp16":
-        return torch.softmax(logits.half(), dim=-1)[rows, tokens].log()
-    logits = logits.float()
+        return torch.softmax(chunk.half(), dim=-1)[rows, tokens].log()
+    logits = chunk.float()
     return torch.log_softmax(logits, dim=-1, out=logits)[rows, tokens]  # in place: the chunk is ours and the largest thing there is

@@ -2,7 +2,7 @@
 
 On a CPU in float32 this is worth about a fifth of the whole run. The operator is torch's own but not public, so it is
 tried on one layer first and everything stays as it was where it is missing or wrong. Layers are replaced one by one and
-each original's pages are given back at once: memory does not double.
+each original's pages are given back at once: memory does not double. The head is cut into slices as well.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from fluent.scoring.gated_mlp import write_apart, write_over
 from fluent.scoring.mapped import give_back, mapped_ranges
 
 PACKED_FOR_ROWS = 1024
 """Row count the order of the weights is chosen for; other counts are right too."""
+SLICE = 2048
+"""Tokens of the vocabulary that a head's slice holds."""
 _TOLERANCE = 1e-3
 CACHED_KERNELS = 64
 """Kernels that oneDNN keeps: one a shape of weights and number of rows, more than one forward needs.
@@ -31,11 +34,16 @@ for _name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):  # read 
 class PackedLinear(nn.Module):
     """Stands for an ``nn.Linear``; ``weight`` is the packed tensor, readable by oneDNN alone."""
 
-    def __init__(self, linear: nn.Linear) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         super().__init__()
-        self.in_features, self.out_features = linear.in_features, linear.out_features
-        self.packed = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), PACKED_FOR_ROWS)
-        self.bias = linear.bias
+        self.out_features, self.in_features = weight.shape
+        self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), PACKED_FOR_ROWS)
+        self.bias = bias
+
+    @classmethod
+    def of(cls, linear: nn.Linear) -> PackedLinear:
+        """The same product, packed."""
+        return cls(linear.weight, linear.bias)
 
     def forward(self, rows: Tensor) -> Tensor:
         """``[..., in]`` ▶ ``[..., out]``."""
@@ -43,10 +51,55 @@ class PackedLinear(nn.Module):
 
     def unpacked(self) -> nn.Linear:
         """The layer as it was."""
-        linear = nn.Linear(self.in_features, self.out_features, bias=False, device="meta")
-        linear.weight = nn.Parameter(self.packed.to_dense(), requires_grad=False)
-        linear.bias = self.bias
-        return linear
+        return _plain(self.packed.to_dense(), self.bias)
+
+
+class PackedHead(nn.Module):
+    """Stands for the head in slices of the vocabulary, so that logits are read while they lie in the processor's cache.
+
+    Rows of whole logits are far larger than any cache, and reading the weights once for every few of them costs as much
+    as the products.
+    """
+
+    def __init__(self, head: nn.Linear) -> None:
+        super().__init__()
+        biases = [None] * -(-head.out_features // SLICE) if head.bias is None else head.bias.split(SLICE)
+        self.slices = nn.ModuleList(PackedLinear(*part) for part in zip(head.weight.split(SLICE), biases, strict=True))
+        self.bias = head.bias
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Whole logits: ``[..., in]`` ▶ ``[..., vocabulary]``."""
+        return torch.cat([part(rows) for part in self.slices], dim=-1)
+
+    def log_probabilities(self, hidden: Tensor, rows: Tensor, tokens: Tensor) -> Tensor:
+        """log softmax of the logits of ``hidden[rows[i]]`` at ``tokens[i]`` (natural logs): ``[i]``.
+
+        log_softmax within a slice, then over the slices' own normalisers: log p(t) = log p(t | slice) + log p(slice).
+        """
+        within = torch.empty(len(rows), dtype=hidden.dtype)
+        normalisers = []
+        for number, part in enumerate(self.slices):
+            logits = part(hidden)
+            first = logits[:, 0].clone()
+            torch.log_softmax(logits, dim=-1, out=logits)
+            normalisers.append(first - logits[:, 0])
+            here = (tokens // SLICE == number).nonzero()[:, 0]
+            within[here] = logits[rows[here], tokens[here] % SLICE]
+            del logits  # the next slice then takes its place
+        slices = torch.log_softmax(torch.stack(normalisers, dim=1), dim=1)
+        return within + slices[rows, tokens // SLICE]
+
+    def unpacked(self) -> nn.Linear:
+        """The head as it was."""
+        return _plain(torch.cat([part.packed.to_dense() for part in self.slices]), self.bias)
+
+
+def _plain(weight: Tensor, bias: Any) -> nn.Linear:
+    out_features, in_features = weight.shape
+    linear = nn.Linear(in_features, out_features, bias=False, device="meta")
+    linear.weight = nn.Parameter(weight, requires_grad=False)
+    linear.bias = bias
+    return linear
 
 
 def can_pack(model: Any) -> str | None:
@@ -58,7 +111,7 @@ def can_pack(model: Any) -> str | None:
         return "not float32 on a CPU"
     sample = min(layers, key=lambda layer: layer.weight.numel())
     try:
-        packed = PackedLinear(sample)
+        packed = PackedLinear.of(sample)
         rows = torch.linspace(-1.0, 1.0, 3 * sample.in_features).view(3, -1)
         if not torch.allclose(packed(rows), sample(rows), atol=_TOLERANCE) or not torch.equal(packed.unpacked().weight, sample.weight):
             return "the packed product is wrong here"
@@ -67,21 +120,27 @@ def can_pack(model: Any) -> str | None:
     return None
 
 
-def pack(model: Any) -> int:
-    """Replace every plain linear layer of ``model`` by its packed form; returns how many."""
+def pack(model: Any, head: Any = None) -> int:
+    """Replace every plain linear layer of ``model`` by its packed form; returns how many.
+
+    head: the layer of them that becomes a ``PackedHead``. Gated layers then work in place (``gated_mlp.py``).
+    """
     ranges = mapped_ranges()
 
-    def packed(linear: nn.Linear) -> PackedLinear:
-        layer = PackedLinear(linear)
+    def packed(linear: nn.Linear) -> nn.Module:
+        layer = PackedHead(linear) if linear is head else PackedLinear.of(linear)
         give_back(linear.weight, ranges)
         return layer
 
-    return _replace(model, nn.Linear, packed)
+    count = _replace(model, nn.Linear, packed)
+    write_over(model)
+    return count
 
 
 def unpack(model: Any) -> int:
     """Put the plain layers back; a head that shared the embedding's weight gets a copy of it."""
-    return _replace(model, PackedLinear, PackedLinear.unpacked)
+    write_apart(model)
+    return _replace(model, PackedHead, PackedHead.unpacked) + _replace(model, PackedLinear, PackedLinear.unpacked)
 
 
 def _replace(model: Any, kind: type[nn.Module], make: Any) -> int:

@@ -16,7 +16,7 @@ from fluent.scoring.trie import Tree, build_tree
 
 LOGITS_BYTES = 1 << 28
 """Most that a forward may spend on logits where the model makes all wanted rows at once."""
-GIVE_BACK_EVERY = 16
+GIVE_BACK_EVERY = 8
 """Forwards after which freed memory goes back to the system."""
 
 

@@ -197,7 +197,7 @@ def _pack(network: Network, path: Path, trees: Sequence[Tree], reference: Sequen
     reason = can_pack(network.model)
     if reason is not None:
         return f"no: {reason}"
-    count = pack(network.model)
+    count = pack(network.model, network.head if network.head_by_hand else None)
     seen = compare(lambda _: path, network, trees, reference, TOLERANCE["float32"])
     if seen.trouble is not None:
         unpack(network.model)
