@@ -64,7 +64,7 @@ class Extent:
 
 
 FULL = Extent(ROUNDS, ON_LARGE, 3, 4, (10, 50, 200, 1000), (8, 50, 200))
-ONE_ROUND = Extent(ROUNDS, dict.fromkeys(ON_LARGE, 1), 1, 2, (10, 50, 200, 1000), (8, 50, 200))
+ONE_ROUND = Extent(ROUNDS, {**dict.fromkeys(ON_LARGE, 1), "ours": 5}, 1, 2, (10, 50, 200, 1000), (8, 50, 200))
 QUICK = Extent({}, dict.fromkeys(ON_LARGE, 1), 1, 1, (10, 50), (8, 50))
 
 

@@ -49,4 +49,4 @@ def test_embedded_model_takes_the_fast_path(smollm2: CausalScorer) -> None:
     assert (description.path, description.self_check["head"], description.self_check["refused"]) == ("tree", "by hand", {})
     assert description.self_check["float32"]["largest_gap"] < GAP
     (score,) = smollm2.score([Request("La capital de Francia es ", (Candidate("París"),))], tokenisation="separate")
-    assert smollm2.tokens(score.candidates[0].token_ids) == ["Par", "ÃŃs"]
+    assert smollm2.tokens(score.candidates[0].token_ids) == ["Par", "ís"]

@@ -40,13 +40,14 @@ def test_piece_across_the_boundary_is_scored_and_flagged() -> None:
     asked = [request("Ans", "wer"), request("hello wor", "ld"), request("Ans", "x")]
     merged, world, apart = scorer.score(asked, tokenisation="joint")
     assert scorer.tokens(merged.candidates[0].token_ids) == ["Answer"]
-    assert scorer.tokens(world.candidates[0].token_ids) == ["Ġworld"]
+    assert scorer.tokens(world.candidates[0].token_ids) == [" world"]
     assert [score.candidates[0].straddles for score in (merged, world, apart)] == [True, True, False]
     for score, expected in zip((merged, world, apart), plain_scores(scorer, asked, "joint"), strict=True):
         assert score.candidates[0].token_logprobs == pytest.approx(expected[0], abs=GAP)
     separate = scorer.score(asked, tokenisation="separate")
     assert [score.candidates[0].straddles for score in separate] == [False] * 3
     assert scorer.tokens(separate[0].candidates[0].token_ids) == ["w", "e", "r"]
+    assert scorer.tokens(scorer.tokeniser.tokenizer("é")["input_ids"][-2:]) == ["Ã", "©"]  # halves of a character have no text
 
 
 def test_empty_prompt_needs_bos() -> None:

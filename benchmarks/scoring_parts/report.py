@@ -66,6 +66,11 @@ def ratio(results: dict[str, Any], slow: str, fast: str, name: str) -> float:
     return seconds(part[slow][name]) / seconds(part[fast][name])
 
 
+def _first(results: dict[str, Any], name: str) -> float:
+    """Seconds of the first timing on es4."""
+    return float(results["small"][name]["es4"][0]["seconds"])
+
+
 def useful(results: dict[str, Any], name: str) -> float:
     """GFLOP/s the engine needs on a large set: the model's linear layers, head included, for every node fed, and attention."""
     need = results["needed"][name]
@@ -93,7 +98,8 @@ def goals_of(results: dict[str, Any]) -> list[tuple[str, str, str, bool]]:
     at_least("against minicons, joint text, es", ratio(results, "minicons", "ours, joint", "es4"), 8.5)
     at_least("against minicons, joint text, ru", ratio(results, "minicons", "ours, joint", "ru2"), 15)
     # es alone: half of ru's requests are equal to another one, and lm-eval scores a context and its ending once
-    slower = ratio(results, "reference", "lm-eval, same ids, batch 1", "es4")
+    # side by side: lm-eval at batch size 1 is timed in the first round alone
+    slower = _first(results, "reference") / _first(results, "lm-eval, same ids, batch 1")
     at_most("reference against lm-eval at batch size 1, es", 100 * (slower - 1), 10, " % slower")
     for name in ("es20", "ru20"):
         at_least(f"useful FLOP/s of the faster kernel, {name}", 100 * useful(results, name) / results["kernels"]["faster"], 80, " %")

@@ -25,7 +25,7 @@ from transformers import AttentionInterface
 from fluent.scoring.trie import Tree
 
 NAME = "fluent_tree"
-BLOCK_ROWS = 32
+BLOCK_ROWS = 16
 KEY_STEP = 16
 """Numbers of keys are rounded up to this, so that few calls serve many blocks."""
 _UNKNOWN = ("s_aux", "position_bias", "alibi", "head_mask", "relative_position_bias")

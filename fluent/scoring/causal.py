@@ -19,7 +19,7 @@ from fluent.scoring.paths import PaddedPath
 from fluent.scoring.planning import PlanState, make_plan
 from fluent.scoring.running import Runner
 from fluent.scoring.selfcheck import PATHS, choose_path
-from fluent.scoring.tokens import PromptTokeniser
+from fluent.scoring.tokens import PromptTokeniser, spellings
 from fluent.scoring.trie import build_tree
 
 CPU_TOKEN_BUDGET = 2048
@@ -115,8 +115,8 @@ class CausalScorer:
         return score_all(self, requests, tokenisation, arithmetic, on_pack)
 
     def tokens(self, token_ids: Sequence[int]) -> list[str]:
-        """The tokens' own spellings, for showing to a person."""
-        return [str(token) for token in self.loaded.tokenizer.convert_ids_to_tokens(list(token_ids))]
+        """The tokens as text, for showing to a person."""
+        return spellings(self.loaded.tokenizer, token_ids)
 
 
 def load_scorer(

@@ -132,7 +132,7 @@ class ClusterScorer:
         return score_all(self, requests, tokenisation, arithmetic, on_pack)
 
     def tokens(self, token_ids: Sequence[int]) -> list[str]:
-        """The tokens' own spellings."""
+        """The tokens as text."""
         spelt: list[str] = self.pool.call("ask", "tokens", list(token_ids))
         return spelt
 

@@ -125,7 +125,7 @@ class Scorer(Protocol):
         """Plan and score everything; ``on_pack(done, total)`` after each pack. Unscorable requests are a ``UserError``."""
 
     def tokens(self, token_ids: Sequence[int]) -> list[str]:
-        """The tokens' own spellings, for showing to a person."""
+        """The tokens as text, for showing to a person."""
 
 
 @runtime_checkable

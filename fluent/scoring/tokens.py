@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tokenizers import Encoding, Tokenizer
+from tokenizers import Encoding, Tokenizer, decoders
 
 from fluent.console import UserError
 from fluent.scoring.contract import Request, Tokenisation
@@ -202,3 +202,12 @@ def _cuts_before_blanks(tokenizer: Tokenizer) -> bool:
         and not model["dropout"]
         and not any(" " in t["content"] or t["lstrip"] or t["rstrip"] or t["single_word"] for t in settings["added_tokens"])
     )
+
+
+def spellings(tokenizer: Any, token_ids: Sequence[int]) -> list[str]:
+    """Tokens for showing to a person: those of byte-level vocabularies as the text they stand for, where it is whole characters."""
+    spelled = [str(token) for token in tokenizer.convert_ids_to_tokens(list(token_ids))]
+    decoder = getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", None)
+    if not isinstance(decoder, decoders.ByteLevel):
+        return spelled
+    return [token if "\ufffd" in (text := decoder.decode([token])) else text for token in spelled]
