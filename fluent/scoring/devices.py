@@ -113,7 +113,7 @@ def give_back_freed() -> None:
     Small things that stay (oneDNN's kernels, scores) lie among the large blocks that come and go: left alone, the heap
     grows by some megabytes a forward, nearly all of it holes.
     """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    trim = _of_c_library("malloc_trim")
     if trim is not None:
         trim(ctypes.c_size_t(0))
 
@@ -124,10 +124,15 @@ def keep_freed() -> None:
     By itself glibc returns the end of its heap whenever some 50 MB there are free. Every layer of a forward brings that
     about, and each page fetched again is a fault: 160,000 in the first forward, a fifth of its time.
     """
-    options = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if options is not None:
-        options(_M_TRIM_THRESHOLD, KEPT_FREE_BYTES)
-        options(_M_MMAP_THRESHOLD, LARGEST_KEPT_BYTES)
+    set_option = _of_c_library("mallopt")
+    if set_option is not None:
+        set_option(_M_TRIM_THRESHOLD, KEPT_FREE_BYTES)
+        set_option(_M_MMAP_THRESHOLD, LARGEST_KEPT_BYTES)
+
+
+def _of_c_library(name: str) -> Any:
+    """A function of the C library; None where it has none of that name, and off Linux."""
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
 
 
 def check_memory(name: str, weight_bytes: int | None, config: Any, dtype: torch.dtype, device: torch.device) -> None:
