@@ -29,6 +29,7 @@ from fluent.ranking.paper import gather_forms, select_rows
 from fluent.records.atomic import write_text
 from fluent.records.benchmark import read_benchmark
 from fluent.records.source import Source, open_source
+from fluent.scoring.causal import CPU_TOKEN_BUDGET
 from fluent.scoring.embedded import embedded_model_folder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,7 +49,7 @@ ROUNDS = {
 }
 ONCE = ("ours, bfloat16", "ours, float16", "ours, budget 512")
 ON_LARGE = {"ours": 5, "ours, joint": 3, "lm-eval, same ids": 1, "lm-eval, text": 1}
-BUDGETS = (512, 2048)
+BUDGETS = (512, CPU_TOKEN_BUDGET)
 
 
 @dataclass(frozen=True)
@@ -188,8 +189,8 @@ def measure(inputs: Path, extent: Extent) -> dict[str, Any]:
         kernels.append(single(inputs, tries, "kernels"))
 
     large = run_variants(inputs, list(extent.rounds_on_large), LARGE, extent.rounds_on_large, 1, tries, beside)
-    grown = [(pool, length, 2048) for pool in extent.pools for length in extent.lengths]
-    budgeted = [(pool, extent.lengths[1], budget) for pool in extent.pools for budget in BUDGETS if budget != 2048]
+    grown = [(pool, length, CPU_TOKEN_BUDGET) for pool in extent.pools for length in extent.lengths]
+    budgeted = [(pool, extent.lengths[1], budget) for pool in extent.pools for budget in BUDGETS if budget != CPU_TOKEN_BUDGET]
     return {
         "small": small,
         "large": large,

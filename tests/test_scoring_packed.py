@@ -1,13 +1,16 @@
-"""Weights in oneDNN's order, the head in slices, gated layers in place: the same numbers as the plain model gives."""
+"""Weights in oneDNN's order, the head in slices, layers in place: the same numbers as the plain model gives."""
 
 from __future__ import annotations
+
+from collections import Counter
+from typing import Any
 
 import pytest
 import torch
 
 from fluent.scoring import packed_linear as packed_module
 from fluent.scoring.contract import Arithmetic, Candidate, Request
-from fluent.scoring.gated_mlp import write_apart, write_over
+from fluent.scoring.in_place import write_apart, write_over
 from fluent.scoring.packed_linear import SLICE, PackedHead, can_pack, pack, unpack
 from tests.tiny import byte_level_tokenizer, tiny_model, tiny_scorer
 
@@ -57,16 +60,50 @@ def test_a_packed_head_scores_as_a_plain_one(monkeypatch: pytest.MonkeyPatch, ar
 
 
 @torch.inference_mode()
-def test_gated_layers_work_in_place_only_where_they_give_the_same_numbers() -> None:
-    hidden = torch.randn(1, 5, tiny_model("llama", 300).config.hidden_size)
-    for architecture, taken in (("llama", True), ("qwen2", True), ("gemma2", False), ("gpt2", False)):
-        model = tiny_model(architecture, 300)
-        layers = sum(module.__class__.__name__.endswith("MLP") for module in model.modules())
-        assert write_over(model) == (layers if taken else 0)
-        assert write_over(model) == 0
-        if taken:
-            layer = model.model.layers[0].mlp
-            after = layer(hidden)
-            write_apart(model)
-            assert torch.allclose(after, layer(hidden), atol=1e-5)
-            assert "forward" not in vars(layer)
+@pytest.mark.parametrize(
+    ("architecture", "taken"),
+    [("llama", {"norm": 5, "gated": 2, "attention": 2, "layer": 2}), ("qwen2", {"norm": 5, "gated": 2}), ("gemma2", {}), ("gpt2", {})],
+)
+def test_layers_work_in_place_only_where_they_give_the_same_numbers(architecture: str, taken: dict[str, int]) -> None:
+    model = tiny_model(architecture, 300)
+    ids = torch.tensor([[5, 7, 9, 250], [8, 8, 8, 2]])
+    before = model(ids).logits
+    assert write_over(model) == sum(taken.values())
+    assert write_over(model) == 0
+    forwards = Counter(vars(module)["forward"].__name__ for module in model.modules() if "forward" in vars(module))
+    assert forwards == {f"_{name}": count for name, count in taken.items()}
+    assert torch.allclose(model(ids).logits, before, atol=1e-4)
+    assert torch.equal(model(ids).logits, model(ids).logits)
+    write_apart(model)
+    assert torch.equal(model(ids).logits, before)
+    assert not any("forward" in vars(module) for module in model.modules())
+
+
+@torch.inference_mode()
+def test_attention_in_place_leaves_a_cache_with_the_models_own_keys() -> None:
+    model = tiny_model("llama", 300)
+    ids = torch.tensor([[5, 7, 9, 250]])
+    own = model(ids, use_cache=True).past_key_values
+    write_over(model)
+    cached = model(ids[:, :3], use_cache=True).past_key_values
+    assert torch.allclose(model(ids[:, 3:], cache=cached).logits[:, -1], model(ids).logits[:, -1], atol=1e-4)
+    for ours, theirs in zip(cached.layers, own.layers, strict=True):
+        assert torch.allclose(ours.keys, theirs.keys, atol=1e-5)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("part", ["norm", "gated", "attention"])
+def test_a_module_that_would_give_other_numbers_stays_as_it_is(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny_model("llama", 300)
+    layer = model.model.layers[0]
+    module = {"norm": layer.input_layernorm, "gated": layer.mlp, "attention": layer.self_attn}[part]
+    own = type(module).forward
+
+    def otherwise(self: Any, *args: Any, **more: Any) -> Any:
+        result = own(self, *args, **more)
+        return (result[0] + 0.01, *result[1:]) if isinstance(result, tuple) else result + 0.01
+
+    monkeypatch.setattr(type(module), "forward", otherwise)
+    write_over(model)
+    assert "forward" not in vars(module)
+    assert ("forward" in vars(layer)) == (part == "norm")

@@ -22,7 +22,7 @@ from fluent.scoring.selfcheck import PATHS, choose_path
 from fluent.scoring.tokens import PromptTokeniser, spellings
 from fluent.scoring.trie import build_tree
 
-CPU_TOKEN_BUDGET = 2048
+CPU_TOKEN_BUDGET = 3072
 GPU_TOKEN_BUDGET = 8192
 
 

@@ -67,10 +67,10 @@ class Network:
         """Number of logits a row has."""
         return int(self.model.config.get_text_config().vocab_size)
 
-    def rows(self, inputs: dict[str, Any], batch: Tensor, position: Tensor) -> Iterator[Tensor | HeadRows]:
+    def rows(self, inputs: dict[str, Any], batch: Tensor, position: Tensor, arithmetic: Arithmetic) -> Iterator[Tensor | HeadRows]:
         """Logits at (batch, position), in chunks of rows ``[<= HEAD_ROWS, vocabulary]`` (one chunk if not by hand).
 
-        A packed head's chunks are rows still to be read.
+        A packed head's chunks are rows still to be read; but the softmax of ``published-fp16`` wants whole rows.
         """
         inputs = {name: value for name, value in inputs.items() if name in self.accepts}
         if self.head_by_hand:
@@ -78,7 +78,7 @@ class Network:
             wanted = hidden[batch.to(hidden.device), position.to(hidden.device)]
             del hidden
             head = self.head
-            if isinstance(head, PackedHead):
+            if isinstance(head, PackedHead) and arithmetic == "float32":
                 yield from (HeadRows(head, part) for part in wanted.split(SLICED_ROWS))
                 return
             for part in wanted.split(HEAD_ROWS):
@@ -113,16 +113,9 @@ def read_edges(
 
 
 def _log_probabilities(chunk: Tensor | HeadRows, rows: Tensor, tokens: Tensor, arithmetic: Arithmetic) -> Tensor:
-    """fp32 log-softmax, or what the published scorer did: softmax in fp16, then its logarithm in fp16. ``rows`` ascend."""
+    """fp32 log-softmax, or what the published scorer did: softmax in fp16, then its logarithm in fp16."""
     if isinstance(chunk, HeadRows):
-        if arithmetic == "float32":
-            return chunk.head.log_probabilities(chunk.hidden, rows, tokens)
-        parts = []
-        for start in range(0, len(chunk), HEAD_ROWS):  # its softmax wants whole rows
-            here = (start <= rows) & (rows < start + HEAD_ROWS)
-            logits = chunk.head(chunk.hidden[start : start + HEAD_ROWS])
-            parts.append(_log_probabilities(logits, rows[here] - start, tokens[here], arithmetic))
-        return torch.cat(parts)
+        return chunk.head.log_probabilities(chunk.hidden, rows, tokens)
     if arithmetic == "published-fp16":
         return torch.softmax(chunk.half(), dim=-1)[rows, tokens].log()
     logits = chunk.float()

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fluent.scoring.gated_mlp import write_apart, write_over
+from fluent.scoring.in_place import write_apart, write_over
 from fluent.scoring.mapped import give_back, mapped_ranges
 
 PACKED_FOR_ROWS = 1024
@@ -123,7 +123,7 @@ def can_pack(model: Any) -> str | None:
 def pack(model: Any, head: Any = None) -> int:
     """Replace every plain linear layer of ``model`` by its packed form; returns how many.
 
-    head: the layer of them that becomes a ``PackedHead``. Gated layers then work in place (``gated_mlp.py``).
+    head: the layer of them that becomes a ``PackedHead``. Layers then work in place (``in_place.py``).
     """
     ranges = mapped_ranges()
 

@@ -72,7 +72,7 @@ class Work:
 
     def read(self, network: Network, inputs: dict[str, Any], tree: Tree, arithmetic: Arithmetic, result: Edges) -> None:
         """Run one forward over ``inputs`` and put the edges' log-probabilities into ``result``."""
-        chunks = network.rows(inputs, torch.tensor(self.rows), torch.tensor(self.positions))
+        chunks = network.rows(inputs, torch.tensor(self.rows), torch.tensor(self.positions), arithmetic)
         result[self.edges] = read_edges(chunks, np.arange(len(self.edges)), tree.edge_tokens[self.edges], arithmetic)
 
 

@@ -55,7 +55,8 @@ class TreePath:
         tokens = np.concatenate([tree.edge_tokens for tree in trees])
         wanted, local = np.unique(rows, return_inverse=True)
         position = torch.from_numpy(wanted)
-        chunks = self.network.rows({"input_ids": ids, "position_ids": positions, **more}, torch.zeros_like(position), position)
+        inputs = {"input_ids": ids, "position_ids": positions, **more}
+        chunks = self.network.rows(inputs, torch.zeros_like(position), position, arithmetic)
         edges = read_edges(chunks, local, tokens, arithmetic)
         return np.split(edges, np.cumsum([len(tree.edge_rows) for tree in trees])[:-1])
 
@@ -104,11 +105,11 @@ class SharedPrefixPath(BatchedPath):
         trunk = _trunk(tree)
         prefix = tree.sequences[0][:trunk]
         in_trunk = np.flatnonzero(tree.edge_rows < trunk)  # parents come first, so the trunk is rows 0 .. trunk - 1
-        cache, chunks = self._prefill(prefix, torch.from_numpy(tree.edge_rows[in_trunk]))
+        cache, chunks = self._prefill(prefix, torch.from_numpy(tree.edge_rows[in_trunk]), arithmetic)
         result[in_trunk] = read_edges(chunks, np.arange(len(in_trunk)), tree.edge_tokens[in_trunk], arithmetic)
         for batch in make_batches(tree, trunk, self.token_budget, result):
             if cache is None:
-                cache, _ = self._prefill(prefix, None)
+                cache, _ = self._prefill(prefix, None, arithmetic)
             cache.batch_repeat_interleave(len(batch.fed))
             ids, mask = batch.padded(self.pad_token)
             full = torch.cat([torch.ones((len(batch.fed), trunk), dtype=torch.long), mask], dim=1)
@@ -119,14 +120,14 @@ class SharedPrefixPath(BatchedPath):
             cache = None  # it was changed in place
         return result
 
-    def _prefill(self, prefix: Sequence[int], rows: Tensor | None) -> tuple[Any, Any]:
+    def _prefill(self, prefix: Sequence[int], rows: Tensor | None, arithmetic: Arithmetic) -> tuple[Any, Any]:
         cache = DynamicCache(config=self.network.model.config)
         device = self.network.device
         ids = torch.tensor([prefix]).to(device)
         inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), self.cache_argument: cache}
         inputs["position_ids"] = torch.arange(len(prefix)).to(device)[None]
         position = torch.tensor([0]) if rows is None else rows
-        return cache, iter(list(self.network.rows(inputs, torch.zeros_like(position), position)))
+        return cache, iter(list(self.network.rows(inputs, torch.zeros_like(position), position, arithmetic)))
 
 
 def _trunk(tree: Tree) -> int:
