@@ -5,6 +5,7 @@ The whole chain is meant: benchmark file, protocol, tokenisation, engine, ranks,
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -100,11 +101,16 @@ def test_llama_ranks_what_it_was_taught_first(capitals: Benchmark, protocol: Any
 
 
 def masked_tokenizer(sentences: Sequence[str]) -> PreTrainedTokenizerFast:
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    """Whole words that are common, single characters for the others (a trained WordPiece vocabulary differs from run to run)."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    split = pre_tokenizers.BertPreTokenizer().pre_tokenize_str
+    words = Counter(word for sentence in sentences for word, _ in split(sentence))
+    characters = sorted(set("".join(words)))
+    common = [word for word in sorted(words) if words[word] > 1 and len(word) > 1]
+    pieces = [*special, *characters, *(f"##{character}" for character in characters), *common]
+    tokenizer = Tokenizer(models.WordPiece({piece: number for number, piece in enumerate(pieces)}, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer.train_from_iterator(sentences, trainers.WordPieceTrainer(vocab_size=260, special_tokens=special))
     tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
     names = {name: f"[{name[:-6].upper()}]" for name in ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")}
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
