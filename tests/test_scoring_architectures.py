@@ -16,7 +16,7 @@ from fluent.scoring.selfcheck import PATHS
 from tests.tiny import ARCHITECTURES, byte_level_tokenizer, plain_scores, tiny_scorer
 
 WORDS = ("ab", "cd", " ab", "abc", "ba", " ba")
-EXPECTED_PATH = {"bloom": "shared-prefix", "falcon-alibi": "shared-prefix", "mamba": "padded"}
+EXPECTED_PATH = {"bloom": "shared-prefix", "falcon-alibi": "shared-prefix", "mamba": "padded", "mamba2": "padded"}
 GAP = 5e-4
 
 texts = st.text(alphabet="abcd ж", max_size=8)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import MethodType
 from typing import Any
 
 import pytest
 import torch
+from transformers import LlamaConfig
+from transformers.models.llama.modeling_llama import LlamaMLP
 
 from fluent.scoring import packed_linear as packed_module
+from fluent.scoring import selfcheck
 from fluent.scoring.contract import Arithmetic, Candidate, Request
 from fluent.scoring.in_place import write_apart, write_over
 from fluent.scoring.packed_linear import SLICE, PackedHead, can_pack, pack, unpack
@@ -26,6 +30,7 @@ def test_packed_layers_can_be_unpacked(sliced: bool) -> None:
     before = model(ids).logits
     if can_pack(model) is None:
         assert pack(model, model.get_output_embeddings() if sliced else None) == 15
+        assert can_pack(model) == "they are already"
         assert torch.allclose(model(ids).logits, before, atol=1e-4)
         assert unpack(model) == 15
     assert torch.equal(model(ids).logits, before)
@@ -62,7 +67,13 @@ def test_a_packed_head_scores_as_a_plain_one(monkeypatch: pytest.MonkeyPatch, ar
 @torch.inference_mode()
 @pytest.mark.parametrize(
     ("architecture", "taken"),
-    [("llama", {"norm": 5, "gated": 2, "attention": 2, "layer": 2}), ("qwen2", {"norm": 5, "gated": 2}), ("gemma2", {}), ("gpt2", {})],
+    [
+        ("llama", {"norm": 5, "gated": 2, "attention": 2, "layer": 2}),
+        ("qwen2", {"norm": 5, "gated": 2}),
+        ("gemma2", {}),
+        ("gpt2", {}),
+        ("mamba2", {"norm": 3}),  # its other norms take a gate
+    ],
 )
 def test_layers_work_in_place_only_where_they_give_the_same_numbers(architecture: str, taken: dict[str, int]) -> None:
     model = tiny_model(architecture, 300)
@@ -107,3 +118,55 @@ def test_a_module_that_would_give_other_numbers_stays_as_it_is(part: str, monkey
     write_over(model)
     assert "forward" not in vars(module)
     assert ("forward" in vars(layer)) == (part == "norm")
+
+
+class Gated(torch.nn.Module):
+    """A norm with a gate, of which ``LlamaRMSNorm`` has none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(8))
+        self.variance_epsilon = 1e-6
+
+    def forward(self, hidden: torch.Tensor, gate: torch.Tensor | None = None) -> torch.Tensor:
+        scaled = hidden * torch.rsqrt(hidden.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
+        return self.weight * (scaled if gate is None else scaled * gate)
+
+
+class Refusing(Gated):
+    """One that wants rows of another size."""
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return hidden.view(7, 7)
+
+
+@pytest.mark.parametrize("kind", [Gated, Refusing])
+def test_a_module_that_only_looks_like_a_known_one_stays_as_it_is(kind: type[torch.nn.Module]) -> None:
+    module = kind()
+    assert write_over(module) == 0
+    assert "forward" not in vars(module)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("activation", ["gelu", "gelu_pytorch_tanh", "relu"])
+def test_gated_layers_with_another_activation_stay_as_they_are_however_small_their_weights(activation: str) -> None:
+    layer = LlamaMLP(LlamaConfig(hidden_size=32, intermediate_size=64, hidden_act=activation))
+    for parameter in layer.parameters():
+        parameter.normal_(std=0.003)
+    assert write_over(layer) == 0
+    layer.act_fn = torch.nn.SiLU()
+    assert write_over(layer) == 1
+
+
+def test_the_check_at_load_takes_back_what_works_in_place_before_it_gives_up_packing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(self: Any, hidden: torch.Tensor) -> torch.Tensor:
+        return torch.full_like(hidden, float("nan"))
+
+    def write_wrong(model: Any) -> int:
+        model.model.norm.forward = MethodType(wrong, model.model.norm)
+        return 1
+
+    monkeypatch.setattr(selfcheck, "write_over", write_wrong)
+    monkeypatch.setattr(selfcheck, "write_apart", lambda model: vars(model.model.norm).pop("forward"))
+    record = tiny_scorer("llama", byte_level_tokenizer()).describe().self_check["packed_linear"]
+    assert record.startswith("15 layers, 0 modules in place, largest gap")

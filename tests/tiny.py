@@ -29,6 +29,7 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "opt": ("OPT", {**_SMALL, "ffn_dim": 48, "max_position_embeddings": 128, "word_embed_proj_dim": 32}),
     "bloom": ("Bloom", {"hidden_size": 32, "n_layer": 2, "n_head": 4}),
     "mamba": ("Mamba", {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 8}),
+    "mamba2": ("Mamba2", {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 8, "num_heads": 4, "head_dim": 16, "n_groups": 1}),
     "falcon-alibi": ("Falcon", {**_SMALL, "alibi": True, "new_decoder_architecture": False}),
 }
 

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fluent.scoring.in_place import write_apart, write_over
 from fluent.scoring.mapped import give_back, mapped_ranges
 
 PACKED_FOR_ROWS = 1024
@@ -37,7 +36,7 @@ class PackedLinear(nn.Module):
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         super().__init__()
         self.out_features, self.in_features = weight.shape
-        self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), PACKED_FOR_ROWS)
+        self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), PACKED_FOR_ROWS)
         self.bias = bias
 
     @classmethod
@@ -47,11 +46,11 @@ class PackedLinear(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """``[..., in]`` ▶ ``[..., out]``."""
-        return torch.ops.mkldnn._linear_pointwise(rows, self.packed, self.bias, "none", [], "")
+        return torch.ops.mkldnn._linear_pointwise(rows, self.weight, self.bias, "none", [], "")
 
     def unpacked(self) -> nn.Linear:
         """The layer as it was."""
-        return _plain(self.packed.to_dense(), self.bias)
+        return _plain(self.weight.to_dense(), self.bias)
 
 
 class PackedHead(nn.Module):
@@ -66,6 +65,11 @@ class PackedHead(nn.Module):
         biases = [None] * -(-head.out_features // SLICE) if head.bias is None else head.bias.split(SLICE)
         self.slices: Any = nn.ModuleList(PackedLinear(*part) for part in zip(head.weight.split(SLICE), biases, strict=True))
         self.bias = head.bias
+
+    @property
+    def weight(self) -> Tensor:
+        """Of the first slice: some models ask for its number type."""
+        return self.slices[0].weight
 
     def forward(self, rows: Tensor) -> Tensor:
         """Whole logits: ``[..., in]`` ▶ ``[..., vocabulary]``."""
@@ -91,7 +95,7 @@ class PackedHead(nn.Module):
 
     def unpacked(self) -> nn.Linear:
         """The head as it was."""
-        return _plain(torch.cat([part.packed.to_dense() for part in self.slices]), self.bias)
+        return _plain(torch.cat([part.weight.to_dense() for part in self.slices]), self.bias)
 
 
 def _plain(weight: Tensor, bias: Any) -> nn.Linear:
@@ -105,6 +109,8 @@ def _plain(weight: Tensor, bias: Any) -> nn.Linear:
 def can_pack(model: Any) -> str | None:
     """None if the model's linear layers can be packed, else the reason."""
     layers = [module for module in model.modules() if type(module) is nn.Linear]
+    if any(isinstance(module, PackedLinear) for module in model.modules()):
+        return "they are already"
     if not layers:
         return "no linear layers"
     if any(layer.weight.device.type != "cpu" or layer.weight.dtype != torch.float32 for layer in layers):
@@ -123,7 +129,7 @@ def can_pack(model: Any) -> str | None:
 def pack(model: Any, head: Any = None) -> int:
     """Replace every plain linear layer of ``model`` by its packed form; returns how many.
 
-    head: the layer of them that becomes a ``PackedHead``. Layers then work in place (``in_place.py``).
+    head: the layer of them that becomes a ``PackedHead``.
     """
     ranges = mapped_ranges()
 
@@ -132,14 +138,11 @@ def pack(model: Any, head: Any = None) -> int:
         give_back(linear.weight, ranges)
         return layer
 
-    count = _replace(model, nn.Linear, packed)
-    write_over(model)
-    return count
+    return _replace(model, nn.Linear, packed)
 
 
 def unpack(model: Any) -> int:
     """Put the plain layers back; a head that shared the embedding's weight gets a copy of it."""
-    write_apart(model)
     return _replace(model, PackedHead, PackedHead.unpacked) + _replace(model, PackedLinear, PackedLinear.unpacked)
 
 

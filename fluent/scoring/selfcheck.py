@@ -19,6 +19,7 @@ from fluent.console import UserError, note
 from fluent.scoring.attention import PathRefused
 from fluent.scoring.contract import Candidate, Request
 from fluent.scoring.failures import is_out_of_memory
+from fluent.scoring.in_place import write_apart, write_over
 from fluent.scoring.network import Network
 from fluent.scoring.packed_linear import can_pack, pack, unpack
 from fluent.scoring.paths import Edges, PaddedPath, Path
@@ -96,7 +97,7 @@ def choose_path(network: Network, tokeniser: PromptTokeniser, wanted: str, token
             path = make(network)
             record |= {dtype: comparison.record() for dtype, comparison in seen.items()}
             record |= {"head": "by hand" if by_hand else "model's own", "refused": refused}
-            record["packed_linear"] = _pack(network, path, trees, reference) if packed and single else "not float32 on a CPU"
+            record["packed_linear"] = _pack(network, path, trees, reference) if packed else "no: not asked for"
             return Choice(path, _reason(name, wanted, refused), record)
     raise UserError(f"scoring path {wanted} does not work with this model: {'; '.join(refused.values())}; use path auto")
 
@@ -156,7 +157,7 @@ def compare(
     gap, changes = 0.0, 0
     for tree, mine, plain in zip(trees, edges, reference, strict=True):
         sums = np.array([(mine[path].sum(), plain[path].sum()) for path in tree.paths])
-        gap = max(gap, float(np.abs(sums[:, 0] - sums[:, 1]).max()))
+        gap = float(np.maximum(gap, np.abs(sums[:, 0] - sums[:, 1]).max()))  # unlike Python's max, keeps NaN
         changes += int((np.argsort(-sums[1:, 0], kind="stable") != np.argsort(-sums[1:, 1], kind="stable")).sum())
     if not gap <= tolerance:  # NaN is trouble too
         return Comparison(gap, changes, f"scores are {gap:.2g} off the plain path's")
@@ -193,16 +194,21 @@ def _shallow(network: Network, layers: int = 2) -> tuple[Network | None, str]:
 
 
 def _pack(network: Network, path: Path, trees: Sequence[Tree], reference: Sequence[Edges]) -> str:
-    """Pack the linear layers and check again; the plain layers come back if the check fails."""
+    """Pack the linear layers, let modules work in place, and check again; what fails the check comes back as it was."""
     reason = can_pack(network.model)
     if reason is not None:
         return f"no: {reason}"
     count = pack(network.model, network.head if network.head_by_hand else None)
+    in_place = write_over(network.model)
     seen = compare(lambda _: path, network, trees, reference, TOLERANCE["float32"])
+    if seen.trouble is not None and in_place:
+        write_apart(network.model)
+        in_place = 0
+        seen = compare(lambda _: path, network, trees, reference, TOLERANCE["float32"])
     if seen.trouble is not None:
         unpack(network.model)
         return f"no: {seen.trouble}"
-    return f"{count} layers, largest gap {seen.gap:.1e}, {seen.rank_changes} ranks changed"
+    return f"{count} layers, {in_place} modules in place, largest gap {seen.gap:.1e}, {seen.rank_changes} ranks changed"
 
 
 def _reason(name: str, wanted: str, refused: dict[str, str]) -> str:
