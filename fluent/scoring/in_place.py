@@ -125,7 +125,6 @@ def _take(module: Any, forward: Callable[..., Any]) -> bool:
     if not _width(module) or "forward" in vars(module):
         return False
     rows, more = _example(module, forward)
-    same = False
     try:
         with torch.inference_mode():
             before = module(rows.clone(), **more)
