@@ -49,7 +49,7 @@ ROUNDS = {
 }
 ONCE = ("ours, bfloat16", "ours, float16", "ours, budget 512")
 ON_LARGE = {"ours": 5, "ours, joint": 3, "lm-eval, same ids": 1, "lm-eval, text": 1}
-BUDGETS = (512, CPU_TOKEN_BUDGET)
+SMALL_BUDGET = 512
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def measure(inputs: Path, extent: Extent) -> dict[str, Any]:
 
     large = run_variants(inputs, list(extent.rounds_on_large), LARGE, extent.rounds_on_large, 1, tries, beside)
     grown = [(pool, length, CPU_TOKEN_BUDGET) for pool in extent.pools for length in extent.lengths]
-    budgeted = [(pool, extent.lengths[1], budget) for pool in extent.pools for budget in BUDGETS if budget != CPU_TOKEN_BUDGET]
+    budgeted = [(pool, extent.lengths[1], SMALL_BUDGET) for pool in extent.pools]
     return {
         "small": small,
         "large": large,

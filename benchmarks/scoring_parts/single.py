@@ -48,9 +48,9 @@ def kernels(inputs: dict[str, Any]) -> dict[str, Any]:
     shapes: dict[tuple[int, int, int], float] = {}
     for module in model.modules():
         if type(module) is nn.Linear:
-            outer = module.out_features
-            whole = (SLICED_ROWS, module.in_features, SLICE) if module is head else (ROWS, module.in_features, outer)
-            shapes[whole] = shapes.get(whole, 0) + outer / whole[2]
+            rows, outer = (SLICED_ROWS, SLICE) if module is head else (ROWS, module.out_features)
+            shape = (rows, module.in_features, outer)
+            shapes[shape] = shapes.get(shape, 0) + module.out_features / outer
     seconds = {"linear": 0.0, "packed": 0.0, "faster": 0.0}
     flop = 0.0
     table = []
