@@ -6,6 +6,8 @@ known as well, so that a new language needs no change in other rooms.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from dataclasses import dataclass
 
 from fluent.console import UserError
@@ -116,3 +118,37 @@ def language(code: str) -> Language:
 def is_known(code: str) -> bool:
     """Whether ``language`` knows this code."""
     return code in _KNOWN
+
+
+_DOTLESS_I = frozenset({"az", "crh", "crh-latn", "gag", "kaa", "kk-latn", "tr", "tt-latn"})
+"""Languages in which I is the capital of ı, and İ that of i."""
+_SOFT_DOT = re.compile("([ij][\u0316-\u0333]*)\u0307")
+"""A dot above i or j, which have one already; marks below the letter sort before it."""
+_DIGRAPHS = str.maketrans({"ĳ": "ij", "ǆ": "dž", "ǉ": "lj", "ǌ": "nj"})
+
+
+def fold_case(text: str, lang: str) -> str:
+    """The text for comparison regardless of case: full Unicode case folding by language, in NFC.
+
+    The folded text can be longer or shorter than the text, so offsets do not carry over. Accents are kept: they are
+    letters of their own, not case. lang: a language code, which need not be one that ``language`` knows.
+    """
+    if lang in _DOTLESS_I:
+        # Composed first, so that İ is one character. Î and Í are accented forms of i in these languages as well.
+        text = unicodedata.normalize("NFC", text).replace("I", "ı")
+    if text.isascii():
+        return text.lower()
+    folded = unicodedata.normalize("NFD", text).casefold()
+    folded = unicodedata.normalize("NFC", _SOFT_DOT.sub(r"\1", folded).translate(_DIGRAPHS))
+    # Armenian և is the ligature of եւ, but today's capitals spell it out as ԵՎ.
+    return folded.replace("եվ", "եւ") if lang == "hy" else folded
+
+
+def capitalize(text: str, lang: str) -> str:
+    """The text with a capital first letter, as at the beginning of a sentence; the rest stays as it is."""
+    if lang in _DOTLESS_I and text.startswith("i"):
+        return "İ" + text[1:]
+    if lang == "nl" and text.startswith("ij"):
+        return "IJ" + text[2:]
+    # Title case, not upper case: the latter has ǄEP for ǆep and all-capital letters for Georgian.
+    return text[:1].title() + text[1:]

@@ -135,3 +135,39 @@ def test_no_path_of_one_machine_in_tracked_text(root: Path) -> None:
             text = path.read_text(encoding="utf-8")
             hits += [f"{name}: {match.group()}" for match in machine.finditer(text)]
     assert hits == []
+
+
+CASE_OF_ITS_OWN = {
+    "fluent/languages.py": "the folding itself",
+    "fluent/locating/text.py": "looser: all four letters i are one, so that no language is needed",
+    "fluent/translating/checks.py": "opening words of refusals",
+    "fluent/translating/cleaning.py": "keys of a translator's request",
+    "fluent/translating/phrasebook.py": "one Ukrainian letter",
+    "fluent/translating/phrasebook_check.py": "Unicode names",
+    "fluent/translating/file.py": "names of columns",
+    "fluent/translating/codes.py": "language codes",
+    "fluent/translating/google.py": "an error message of a service",
+    "fluent/reporting/audit_text.py": "English keys of a translator's request",
+    "fluent/records/names.py": "device names of Windows",
+    "fluent/records/download.py": "hexadecimal digits",
+    "fluent/ranking/models.py": "file suffixes; file systems know no language",
+    "fluent/ranking/settings.py": "file names",
+    "fluent/fluency/lm.py": "file names",
+    "fluent/fluency/comet.py": "error messages",
+    "fluent/scoring/failures.py": "error messages",
+    "fluent/scoring/models.py": "file suffixes",
+    "fluent/linking.py": "names of options",
+    "probes/cpopqa/cleaning.py": "English names of holidays",
+    "probes/cpopqa/ngrams.py": "names of columns",
+    "probes/cpopqa/calendars.py": "yes and no",
+    "probes/zhoblimp/generator.py": "the first letter of an English or German sentence",
+    "probes/zhoblimp/matcher.py": "the same letter, read back",
+    "probes/zhoblimp/training/sizes.py": "units of numbers",
+}
+"""Where case is none of a language's text, and why. Everything else compares by ``fluent.languages.fold_case``."""
+CASE = re.compile(r"\.(lower|upper|casefold|swapcase|title)\(\)|\bIGNORECASE\b|\bre(gex)?\.I\b|\(\?i\)")
+
+
+def test_case_is_folded_by_language(root: Path) -> None:
+    cased = {str(path.relative_to(root)) for path in source_files(root) if CASE.search(path.read_text(encoding="utf-8"))}
+    assert cased == set(CASE_OF_ITS_OWN)

@@ -75,6 +75,25 @@ def test_a_row_is_kept_if_every_verbalisation_has_its_object_outside_the_subject
     assert set(frames["template"]) == {0, 1, 2, 3, 4, 5, 7, 8}
 
 
+@pytest.mark.parametrize(
+    ("label", "subject", "prompt"),
+    [
+        ("Bursa", "Bursa Üniversitesi", "Merkezi olan "),
+        ("İzmir", "İzmir Üniversitesi", "Merkezi olan "),
+        ("İstanbul", "İstanbul Üniversitesi", "Merkezi olan "),
+        ("IĞDIR", "Iğdır Üniversitesi", "Adı İLKTİR: "),
+        ("izmir", "İZMİR ÜNİVERSİTESİ", "İçinde "),
+    ],
+)
+def test_an_object_inside_the_subject_is_recognised_whatever_folding_does_to_lengths(label: str, subject: str, prompt: str) -> None:
+    tail = " " + subject.split()[1] + "dir."
+    bench = benchmark(fact("Q1", "Q11", label, prompt=prompt, tail=tail, sub_label=subject), lang="tr")
+    _, kept, left_out = select_frames(bench, V)
+    assert (kept, left_out) == ([], {0: "gt: inside-subject"})
+    outside = fact("Q1", "Q11", label, prompt=f"{prompt}{subject} ", tail="'dir.", sub_label=subject)
+    assert select_frames(benchmark(outside, lang="tr"), V)[1] == [0]
+
+
 def test_a_status_column_says_itself_what_is_usable() -> None:
     rows = [
         fact(f"Q{n}", f"Q1{n}", f"Město{n}", gt_status=status) for n, status in enumerate(("ok", "ok;alias;not-final", "not-found", ""))
@@ -298,6 +317,12 @@ def test_distractors_are_the_entities_of_kept_rows_that_are_wrong_for_the_fact()
     )
     assert distractors_of(bench) == {"Q15"}
     assert distractors_of(bench, row=5) == {"Q11", "Q12", "Q13", "Q14"}
+
+
+def test_what_is_the_same_name_in_another_case_depends_on_the_language() -> None:
+    rows = (fact("Q1", "Q11", "IĞDIR"), fact("Q2", "Q12", "Iğdır"), fact("Q3", "Q13", "İĞDİR"))
+    assert distractors_of(benchmark(*rows, lang="tr")) == {"Q13"}
+    assert distractors_of(benchmark(*rows, lang="en")) == {"Q12"}
 
 
 def test_the_first_fifty_by_hash_the_same_for_every_verbalisation() -> None:

@@ -57,8 +57,8 @@ class AnswerSpace:
             return "its object form names another entity as well"
         if len(self.valid[fact.cells["sub_uri"]] & self.entities.keys()) > 1:
             return "another answer is right for its subject as well"
-        names = _names(self.entities[fact.gold])
-        if any(uri != fact.gold and not names.isdisjoint(_names(entity)) for uri, entity in self.entities.items()):
+        names = self.entities[fact.gold].claimed
+        if any(uri != fact.gold and not names.isdisjoint(entity.claimed) for uri, entity in self.entities.items()):
             return "another answer shares a name with its object"
         if SUBJECT in fact.tail or ANSWER in fact.tail:
             return f"its sentence holds {SUBJECT} or {ANSWER} behind the object"
@@ -153,10 +153,6 @@ def instance(fact: Fact, template: str) -> dict[str, Any]:
 
 def _relations(facts: Sequence[Fact]) -> list[str]:
     return list(dict.fromkeys(fact.relation for fact in facts))
-
-
-def _names(entity: Entity) -> Set[str]:
-    return {form.casefold() for form in entity.claimed}
 
 
 def _is_number(label: str) -> bool:

@@ -6,12 +6,14 @@ program looks for (its Table 6), with ␣ for a blank. Anybody's table of the sa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import regex
+
 from fluent.console import UserError
+from fluent.languages import fold_case
 from fluent.records.table import read_table
 
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "gendered_forms.tsv"
@@ -20,11 +22,23 @@ BLANK = "␣"
 
 
 @dataclass(frozen=True)
-class Forms:
-    """The forms of one (language, relation) as patterns; None where there is no form of that gender."""
+class FormPattern:
+    """Forms of one gender as a pattern. lang: the language by which case is folded; None: the text is taken as it is."""
 
-    feminine: re.Pattern[str] | None
-    masculine: re.Pattern[str] | None
+    pattern: regex.Pattern[str]
+    lang: str | None = None
+
+    def matches(self, text: str) -> bool:
+        """Whether the text has one of the forms."""
+        return self.pattern.search(text if self.lang is None else fold_case(text, self.lang)) is not None
+
+
+@dataclass(frozen=True)
+class Forms:
+    """The forms of one (language, relation); None where there is no form of that gender."""
+
+    feminine: FormPattern | None
+    masculine: FormPattern | None
 
 
 def read_forms(path: Path = SHIPPED, *, published: bool = False) -> dict[tuple[str, str], Forms]:
@@ -43,15 +57,16 @@ def read_forms(path: Path = SHIPPED, *, published: bool = False) -> dict[tuple[s
         if published:
             strings = [cell.replace(BLANK, " ") for cell in rows["published"] if cell]
             if strings:
-                found[str(lang), str(relation)] = Forms(re.compile("|".join(map(re.escape, strings))), None)
+                found[str(lang), str(relation)] = Forms(FormPattern(regex.compile("|".join(map(regex.escape, strings)))), None)
         else:
             of = {gender: list(rows.loc[rows["gender"] == gender, "form"]) for gender in ("f", "m")}
-            found[str(lang), str(relation)] = Forms(_whole_words(of["f"]), _whole_words(of["m"]))
+            found[str(lang), str(relation)] = Forms(_whole_words(of["f"], str(lang)), _whole_words(of["m"], str(lang)))
     return found
 
 
-def _whole_words(forms: Sequence[str]) -> re.Pattern[str] | None:
+def _whole_words(forms: Sequence[str], lang: str) -> FormPattern | None:
     if not forms:
         return None
-    words = "|".join(r"\s+".join(map(re.escape, form.split())) for form in forms)
-    return re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE)
+    words = "|".join(r"\s+".join(map(regex.escape, fold_case(form, lang).split())) for form in forms)
+    # \w leaves combining marks out, which are part of words in the scripts of India.
+    return FormPattern(regex.compile(rf"(?<![\w\p{{M}}])(?:{words})(?![\w\p{{M}}])"), lang)

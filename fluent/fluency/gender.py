@@ -8,7 +8,6 @@ other than the template has a feminine form.
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from statsmodels.stats.proportion import proportion_confint
 from tabulate import tabulate
 
 from fluent.console import UserError, note
-from fluent.fluency.forms import SHIPPED, Forms, read_forms
+from fluent.fluency.forms import SHIPPED, FormPattern, Forms, read_forms
 from fluent.fluency.genders import FEMALE, MALE, phrasebook_genders, read_genders, wikidata_genders
 from fluent.fluency.judging import sentences
 from fluent.records.atomic import write_text
@@ -149,8 +148,8 @@ def _count_language(
     return pd.DataFrame(rows)
 
 
-def _has(texts: pd.DataFrame, pattern: re.Pattern[str] | None) -> pd.DataFrame:
-    return texts.map(lambda text: bool(pattern and pattern.search(text)))
+def _has(texts: pd.DataFrame, pattern: FormPattern | None) -> pd.DataFrame:
+    return texts.map(lambda text: pattern is not None and pattern.matches(text))
 
 
 def _share(name: str, k: int, n: int) -> dict[str, float]:

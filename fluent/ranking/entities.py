@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fluent.languages import Language
+from fluent.languages import Language, fold_case
 from fluent.ranking.text import Frame, comparable, in_another_script
 from fluent.records.benchmark import TEMPLATE, Benchmark, split_aliases
 
@@ -24,7 +24,7 @@ class Entity:
 
     labels: its labels and the objects found in sentences, in the order they were met. aliases: further target-language
     names. located: verbalisation -> the object form found most often in it (first met where several are).
-    claimed: every string that names it, those included that also name another entity and so count for neither.
+    claimed: every string that names it, case-folded, with those that also name another entity and so count for neither.
     """
 
     uri: str
@@ -80,7 +80,7 @@ def gather_entities(
             aliases[uri].update(dict.fromkeys(alias for alias in names if not _is_foreign_code(alias, language)))
         if with_english and comparable(english):
             aliases[uri][comparable(english)] = None
-    claimed = {uri: frozenset((*names, *aliases[uri])) for uri, names in labels.items()}
+    claimed = {uri: {**names, **aliases[uri]} for uri, names in labels.items()}
     owners = Counter(form for names in claimed.values() for form in names)
     return {
         uri: Entity(
@@ -88,7 +88,7 @@ def gather_entities(
             labels=tuple(form for form in names if owners[form] == 1),
             aliases=tuple(form for form in aliases[uri] if form not in names and owners[form] == 1),
             located={v: counts.most_common(1)[0][0] for v, counts in located[uri].items()},
-            claimed=claimed[uri],
+            claimed=frozenset(fold_case(form, language.code) for form in claimed[uri]),
         )
         for uri, names in labels.items()
     }
@@ -122,13 +122,12 @@ def draw_distractors(gold: Entity, also_valid: frozenset[str], order: Sequence[E
     Not gold; no other object that the benchmark gives for the same subject (``also_valid``: obj_uris); none that shares
     a case-folded string with gold; none without a string of its own.
     """
-    gold_names = {form.casefold() for form in gold.claimed}
     drawn: list[Entity] = []
     for entity in order:
         if len(drawn) == DISTRACTOR_LIMIT:
             break
         if entity.uri == gold.uri or entity.uri in also_valid or not entity.forms:
             continue
-        if gold_names.isdisjoint(form.casefold() for form in entity.claimed):
+        if gold.claimed.isdisjoint(entity.claimed):
             drawn.append(entity)
     return drawn

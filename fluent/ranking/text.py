@@ -9,8 +9,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
-from fluent.languages import Language
+from fluent.languages import Language, fold_case
 from fluent.records.benchmark import ERROR, Columns, is_usable
 
 STOPS = frozenset(".。．!！?？…।۔؟։።")
@@ -82,7 +83,7 @@ def read_frame(cells: Mapping[str, str], names: Columns, language: Language) -> 
         return cells[names.status].split(";", 1)[0] or "no status"
     if ERROR in (prompt, form) or not form.strip():
         return "not-found"
-    if names.status is None and _inside_subject(sentence, prompt, form, cells["sub_label"]):
+    if names.status is None and _inside_subject(sentence, prompt, form, cells["sub_label"], language.code):
         return "inside-subject"
     seen = remove_invisible(prompt)
     if not seen.strip():
@@ -101,11 +102,14 @@ def read_frame(cells: Mapping[str, str], names: Columns, language: Language) -> 
     )
 
 
-def _inside_subject(sentence: str, prompt: str, form: str, subject: str) -> bool:
-    """Whether the span ``[len(prompt), +len(form))`` lies within an occurrence of the subject's label."""
-    start, end = len(prompt), len(prompt) + len(form)
-    text, label = sentence.lower(), subject.lower()
-    if not label or len(text) != len(sentence):  # lower case changed the length, so spans would not fit
+def _inside_subject(sentence: str, prompt: str, form: str, subject: str, lang: str) -> bool:
+    """Whether the span ``[len(prompt), +len(form))`` lies within an occurrence of the subject's label, case aside."""
+    # Folding can change the length, so the sentence is folded in three parts: the span is then the second.
+    cuts = (0, len(prompt), len(prompt) + len(form), len(sentence))
+    before, found_form, after = (fold_case(sentence[start:end], lang) for start, end in pairwise(cuts))
+    start, end = len(before), len(before) + len(found_form)
+    text, label = before + found_form + after, fold_case(subject, lang)
+    if not label:
         return False
     found = text.find(label)
     while found != -1:

@@ -127,13 +127,14 @@ def _check_with_span(answer: Answer, item: Item) -> Checked:
 
 def _reason(text: str, item: Item) -> str:
     """``ok``, or the gravest objection to the mended text."""
-    if not alphanumeric(text):
+    letters = alphanumeric(text, item.target)
+    if not letters:
         return "empty"
     if _MARKUP.search(text):
         return "markup"
     if _REFUSAL.search(text) and not _SORRY_ITSELF.search(item.sentence):
         return "refusal"
-    if item.source != item.target and alphanumeric(text) == alphanumeric(item.sentence):
+    if item.source != item.target and letters == alphanumeric(item.sentence, item.target):
         return "unchanged"
     if regex.match(r"\s*(Source sentence|Subject|Object)( translation)?:", text):
         return "echo"

@@ -9,7 +9,7 @@ from functools import lru_cache
 import opencc
 import regex
 
-from fluent.languages import is_known, language
+from fluent.languages import fold_case, is_known, language
 
 _JOINERS = "\u200c\u200d"
 _JOINED_SCRIPTS = {"Arabic", "Devanagari", "Bengali", "Tamil"}
@@ -41,9 +41,9 @@ def clean_characters(text: str, target: str) -> str:
     return unicodedata.normalize("NFC", _BLANK.sub(" ", text))
 
 
-def alphanumeric(text: str) -> str:
+def alphanumeric(text: str, lang: str) -> str:
     """The letters, marks and digits only, case folded: equal for texts that differ in stops and blanks."""
-    return "".join(regex.findall(r"[\p{L}\p{M}\p{N}]", text.casefold()))
+    return "".join(regex.findall(r"[\p{L}\p{M}\p{N}]", fold_case(text, lang)))
 
 
 def last_translation(text: str, target: str) -> str:

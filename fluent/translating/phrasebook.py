@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fluent.console import UserError
-from fluent.languages import language
+from fluent.languages import capitalize, language
 from fluent.translating.backend import Answer, Item, text_hash
 from fluent.translating.phrasebook_rows import CHOICE, DATA, PLACE, Entry, Form, Pattern, read_choice, read_entries, read_patterns
 
@@ -80,7 +80,7 @@ class Phrasebook:
                 side = "tail"
                 parts[side] += self._space(form.after) + form.after
         parts[side] += pattern[position:]
-        prompt = parts["prompt"][:1].upper() + parts["prompt"][1:]
+        prompt = capitalize(parts["prompt"], self.language.code)
         return Sentence(prompt + form.text + parts["tail"], prompt, form.text, parts["tail"], subject.noun_class)
 
     def _choose(self, choice: str, subject: Entry, relation: str) -> str:
@@ -111,9 +111,9 @@ class Phrasebook:
 
 
 def _alternate(before: str, preceding: str) -> str:
-    """Of two words for one (``у/в``, Ukrainian), the first after a consonant, the second after a vowel."""
+    """Of two words for one (``у/в``, Ukrainian alone), the first after a consonant, the second after a vowel."""
     after_consonant, bar, after_vowel = before.partition("/")
-    return after_vowel if bar and preceding.rstrip()[-1:].casefold() in VOWELS else after_consonant
+    return after_vowel if bar and preceding.rstrip()[-1:].lower() in VOWELS else after_consonant
 
 
 class PhrasebookTranslator:

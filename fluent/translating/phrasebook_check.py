@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 
 from fluent.console import ArgumentParser, UserError, mark_span, run_main, seed_number, split_list, whole_number
-from fluent.languages import language
+from fluent.languages import fold_case, language
 from fluent.translating.phrasebook import SOURCE, Phrasebook
 from fluent.translating.phrasebook_rows import DATA, NOT_NEEDED, PLAIN_COLUMNS, Entry, Fact, read_cells, read_facts
 
@@ -64,7 +64,7 @@ def mistakes(book: Phrasebook, facts: Sequence[Fact]) -> Iterator[str]:
     """Everything that no shipped sentence may have, one line each."""
     yield from _pattern_mistakes(book, facts)
     cells = needed(book, facts)
-    names = {word for entry in book.entries.values() for word in re.findall(r"\w+", entry.english.casefold())}
+    names = {word for entry in book.entries.values() for word in re.findall(r"\w+", fold_case(entry.english, SOURCE))}
     for uri, columns in cells.items():
         if uri not in book.entries:
             yield f"{uri}: no row"
@@ -139,7 +139,7 @@ def foreign_words(text: str, scripts: Sequence[str], known: Collection[str]) -> 
         # One run of letters at a time: Chinese sets a foreign name and the native noun without a blank (U2乐队).
         for own, letters in groupby(word, lambda letter: letter.isalpha() and unicodedata.name(letter).startswith(native)):
             run = "".join(letters)
-            if not own and any(map(str.isalpha, run)) and run.casefold() not in known and not _ROMAN.fullmatch(run):
+            if not own and any(map(str.isalpha, run)) and fold_case(run, SOURCE) not in known and not _ROMAN.fullmatch(run):
                 strange.append(run)
     return strange
 

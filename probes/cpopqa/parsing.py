@@ -13,7 +13,11 @@ from typing import Literal
 
 from rapidfuzz import fuzz
 
+from fluent.languages import fold_case
+
 Status = Literal["full", "partial", "none"]
+ENGLISH = "en"
+"""The language of the questions and of all options."""
 FUZZY = 90.0
 """The least rapidfuzz ratio at which a misspelt name still is an option's, if it is so near to one option only."""
 
@@ -43,7 +47,7 @@ def parse(text: str, options: Sequence[str]) -> Answer:
 
 def plain(text: str) -> str:
     """Folded case, no accents, no punctuation: how names are compared."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    decomposed = unicodedata.normalize("NFKD", fold_case(text, ENGLISH))
     bare = "".join(char for char in decomposed if not unicodedata.combining(char))
     return " ".join(_NO_LETTER.sub(" ", bare.replace("'", "").replace("’", "")).split())
 
@@ -66,9 +70,9 @@ def named(readings: Sequence[str], options: Sequence[str]) -> tuple[int, str] | 
 
 def _exact(text: str, options: Sequence[str]) -> str | None:
     """The option that this text is: as it stands (C++ is not C), else without marks, if no other option is the same then."""
-    exact = text.strip(_AROUND).casefold()
+    exact = fold_case(text.strip(_AROUND), ENGLISH)
     for option in options:
-        if option.strip(_AROUND).casefold() == exact:
+        if fold_case(option.strip(_AROUND), ENGLISH) == exact:
             return option
     found = plain(text)
     same = [option for option in options if found and plain(option) == found]

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from fluent.console import UserError
+from fluent.languages import fold_case
 from probes.mlama.measures import ENGLISH, english_of, macro, mean
 from probes.mlama.results import Results
 
@@ -72,8 +73,8 @@ def entities_of(frame: pd.DataFrame, english: pd.DataFrame) -> dict[str, str]:
 
 
 def english_name(label: str) -> str:
-    """What stands for an entity without an id."""
-    return f"label:{label.casefold()}"
+    """What stands for an entity without an id: a key of all languages, so all labels are folded alike."""
+    return f"label:{fold_case(label, ENGLISH)}"
 
 
 def _by_number(name: str) -> tuple[bool, int, str]:

@@ -13,8 +13,10 @@ from pathlib import Path
 import pandas as pd
 
 from fluent.console import UserError, plain_number
+from fluent.languages import fold_case
 from fluent.records.facts import Triple
 from fluent.records.table import read_table
+from probes.mlama.measures import ENGLISH
 
 NOUNS = {
     "place_of_birth": "city", "place_of_death": "city", "P19": "city", "P20": "city", "P27": "country", "P103": "language",
@@ -45,9 +47,10 @@ def uhn_rows(facts: Mapping[str, Mapping[int, Triple]], filters: Sequence[str], 
         guessed = _guessed(relation, triples, likeliest) if "name" in filters else {}
         for lineid, triple in triples.items():
             found = ""
-            if "string" in filters and triple.obj_label.lower() in triple.sub_label.lower():
+            label = fold_case(triple.obj_label, ENGLISH)
+            if "string" in filters and label in fold_case(triple.sub_label, ENGLISH):
                 found = "string"
-            elif any(triple.obj_label.casefold() in guessed.get(word, ()) for word in triple.sub_label.split()):
+            elif any(label in guessed.get(word, ()) for word in triple.sub_label.split()):
                 found = "name"
             if found:
                 rows.append((relation, lineid, found, triple.sub_label, triple.obj_label))
@@ -62,7 +65,7 @@ def _guessed(relation: str, triples: Mapping[int, Triple], likeliest: Likeliest 
         raise UserError("the name filter asks a masked model; give one with --names-model, or leave --filters string")
     words = sorted({word for triple in triples.values() for word in triple.sub_label.split()})
     answers = likeliest([name_question(word, NOUNS[relation]) for word in words], LIKELIEST)
-    return {word: {token.casefold() for token in tokens} for word, tokens in zip(words, answers, strict=True)}
+    return {word: {fold_case(token, ENGLISH) for token in tokens} for word, tokens in zip(words, answers, strict=True)}
 
 
 def read_uhn_list(path: Path) -> set[tuple[str, int]]:

@@ -11,7 +11,8 @@ const make = (tag, className, text) => {
 const ascii = /^[\0-\x7f]*$/;
 const fold = (text) => {
   const lower = text.toLowerCase();
-  return ascii.test(lower) ? lower : lower.normalize("NFD").replace(/\p{M}+/gu, "");
+  if (ascii.test(lower)) return lower;
+  return lower.normalize("NFD").replace(/\p{M}+/gu, "").replaceAll("ı", "i").replaceAll("ς", "σ").replaceAll("ß", "ss");
 };
 /* More columns of ranks than this would leave no room for the fact. */
 const MOST_COLUMNS = 8;
