@@ -163,3 +163,12 @@ def test_tokenizer_without_mask_and_too_long_sentences_are_told() -> None:
         MaskedScorer(LoadedModel("x", "random", probe.loaded.model, byte_level_tokenizer(), torch.device("cpu"), "float32"))
     with pytest.raises(UserError, match="longer than the 40 positions"):
         probe.typed([TypedQuery("a " * 50, "b", ("c",))])
+
+
+@pytest.mark.parametrize("kind, positions", [("bert", 40), ("roberta", 39)])  # RoBERTa's padding id is 0: it keeps one row
+def test_the_first_length_that_does_not_fit_is_one_clear_line(kind: str, positions: int) -> None:
+    probe = scorer(kind)
+    query = TypedQuery("a " * (positions - 3), "", ("c",))  # with [CLS], [MASK] and [SEP]
+    assert math.isfinite(probe.typed([query])[0].candidates[0].mean)
+    with pytest.raises(UserError, match=f"a sentence of {positions + 1} tokens is longer than the {positions} positions"):
+        probe.typed([TypedQuery(query.left + "a", "", ("c",))])

@@ -17,6 +17,7 @@ from fluent.scoring.models import LoadedModel, load_model
 from fluent.scoring.network import Network
 from fluent.scoring.paths import PaddedPath
 from fluent.scoring.planning import PlanState, make_plan
+from fluent.scoring.positions import usable_positions
 from fluent.scoring.running import Runner
 from fluent.scoring.selfcheck import PATHS, choose_path
 from fluent.scoring.tokens import PromptTokeniser, spellings
@@ -48,7 +49,7 @@ class CausalScorer:
         self.tokeniser = PromptTokeniser(loaded.tokenizer, add_bos)
         self.token_budget = token_budget or (CPU_TOKEN_BUDGET if loaded.device.type == "cpu" else GPU_TOKEN_BUDGET)
         self.share_prompts = share_prompts
-        self.max_length: int | None = getattr(loaded.model.config.get_text_config(), "max_position_embeddings", None)
+        self.max_length = usable_positions(loaded.model)
         network = Network(loaded.model)
         self.choice = choose_path(network, self.tokeniser, path, self.token_budget, packed=packed)
         fallback = PaddedPath(network, self.token_budget, loaded.tokenizer.pad_token_id or 0)

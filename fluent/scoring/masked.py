@@ -19,6 +19,7 @@ from fluent.console import UserError, note
 from fluent.scoring.masked_contract import Ids, PieceScore, TypedQuery, TypedResult
 from fluent.scoring.models import LoadedModel, load_model
 from fluent.scoring.packed_linear import can_pack, pack
+from fluent.scoring.positions import usable_positions
 
 TOKEN_BUDGET = 2048
 LOGITS_BYTES = 1 << 28
@@ -54,7 +55,7 @@ class MaskedScorer:
         around = tokenizer("")["input_ids"]
         opening = 1 if around and around[0] in (tokenizer.cls_token_id, tokenizer.bos_token_id) else 0
         self.before, self.after = list(around[:opening]), list(around[opening:])
-        self.max_length: int | None = getattr(loaded.model.config, "max_position_embeddings", None)
+        self.max_length = usable_positions(loaded.model)
         self.rows_first = self._head_takes_rows()
         if packed and can_pack(loaded.model) is None:
             pack(loaded.model)

@@ -23,6 +23,7 @@ from fluent.scoring.in_place import write_apart, write_over
 from fluent.scoring.network import Network
 from fluent.scoring.packed_linear import can_pack, pack, unpack
 from fluent.scoring.paths import Edges, PaddedPath, Path
+from fluent.scoring.positions import usable_positions
 from fluent.scoring.tokens import PromptTokeniser
 from fluent.scoring.tree_paths import DenseMaskPath, SharedPrefixPath, TreePath
 from fluent.scoring.trie import Ids, Tree, build_tree
@@ -70,7 +71,7 @@ def choose_path(network: Network, tokeniser: PromptTokeniser, wanted: str, token
     """
     if wanted != "auto" and wanted not in PATHS:
         raise UserError(f"scoring path {wanted!r}: choose auto, {', '.join(PATHS)}")
-    trees = fixture(tokeniser, network.vocabulary, getattr(network.model.config.get_text_config(), "max_position_embeddings", None))
+    trees = fixture(tokeniser, network.vocabulary, usable_positions(network.model))
     pad_token = tokeniser.tokenizer.pad_token_id or 0
     single = network.model.dtype == torch.float32
     probe, probed = (network, "the model") if single else _shallow(network)
@@ -145,9 +146,23 @@ def compare(
     make: Callable[[Network], Path], network: Network, trees: Sequence[Tree], reference: Sequence[Edges], tolerance: float
 ) -> Comparison:
     """Run the path that ``make`` builds and hold its sums and ranks against the reference's edges."""
-    try:
+
+    def sums(edges: Sequence[Edges]) -> list[Edges]:
+        """Of each tree, its prompt's log-probability, then its candidates' (prompt included)."""
+        found = [np.array([one[path].sum() for path in tree.paths]) for tree, one in zip(trees, edges, strict=True)]
+        return [part for tree_sums in found for part in np.split(tree_sums, [1])]
+
+    def score() -> list[Edges]:
         with torch.inference_mode():
-            edges = make(network).run(trees, "float32")
+            return sums(make(network).run(trees, "float32"))
+
+    return agree(score, sums(reference), tolerance)
+
+
+def agree(score: Callable[[], Sequence[Edges]], plain: Sequence[Edges], tolerance: float) -> Comparison:
+    """What ``score`` returns against plain scores: lists of arrays, each the scores of texts that are ranked together."""
+    try:
+        scores = score()
     except PathRefused as refusal:
         return Comparison(float("nan"), 0, str(refusal))
     except Exception as error:  # whatever a model's code raises on an input it was not made for is a reason, not a bug
@@ -155,10 +170,9 @@ def compare(
             raise
         return Comparison(float("nan"), 0, f"{type(error).__name__}: {' '.join(str(error).split())[:120]}")
     gap, changes = 0.0, 0
-    for tree, mine, plain in zip(trees, edges, reference, strict=True):
-        sums = np.array([(mine[path].sum(), plain[path].sum()) for path in tree.paths])
-        gap = float(np.maximum(gap, np.abs(sums[:, 0] - sums[:, 1]).max()))  # unlike Python's max, keeps NaN
-        changes += int((np.argsort(-sums[1:, 0], kind="stable") != np.argsort(-sums[1:, 1], kind="stable")).sum())
+    for mine, right in zip(scores, plain, strict=True):
+        gap = float(np.maximum(gap, np.abs(mine - right).max(initial=0.0)))  # unlike Python's max, keeps NaN
+        changes += int((np.argsort(-mine, kind="stable") != np.argsort(-right, kind="stable")).sum())
     if not gap <= tolerance:  # NaN is trouble too
         return Comparison(gap, changes, f"scores are {gap:.2g} off the plain path's")
     return Comparison(gap, changes)

@@ -9,6 +9,7 @@ import torch
 from fluent.console import UserError
 from fluent.scoring.contract import Request
 from fluent.scoring.models import LoadedModel
+from fluent.scoring.positions import usable_positions
 from fluent.scoring.tokens import PromptTokeniser
 from probes.cpopqa.ask import STOPS
 
@@ -19,7 +20,7 @@ class Writer:
     def __init__(self, loaded: LoadedModel) -> None:
         self.loaded = loaded
         self.tokeniser = PromptTokeniser(loaded.tokenizer)
-        self.window: int | None = getattr(loaded.model.config.get_text_config(), "max_position_embeddings", None)
+        self.window = usable_positions(loaded.model)
 
     def write(self, prompts: Sequence[str], most: int) -> list[str]:
         """The continuation of each prompt, at most ``most`` tokens, up to a blank line or the next question."""
