@@ -80,11 +80,12 @@ def test_names_that_cannot_be_read_back_are_named(tmp_path: Path) -> None:
     path = tmp_path / "names.sqlite"
     Wikidata(path).close()
     with sqlite3.connect(path) as connection:
-        connection.executemany("INSERT INTO names VALUES (?, 'ru', 'x', ?)", [("Q1", '["a"]'), ("Q2", '["b')])
+        rows = [("Q1", "ru", '["a"]'), ("Q1", "mul", "[]"), ("Q2", "ru", '["b'), ("Q2", "mul", "[]")]
+        connection.executemany("INSERT INTO terms VALUES (?, ?, 'x', ?)", rows)
     with pytest.raises(UserError, match=r'names\.sqlite is damaged \(aliases \["b\): move it away'):
         Wikidata(path).names(["Q1", "Q2"], "ru")
     with sqlite3.connect(path) as connection:
-        connection.execute("DELETE FROM names WHERE uri = 'Q2'")
+        connection.execute("DELETE FROM terms WHERE uri = 'Q2'")
     assert Wikidata(path).names(["Q1"], "ru") == {"Q1": Names("x", ("a",))}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from werkzeug import Request, Response
 from fluent.console import UserError
 from fluent.translating.backend import Answer, Item
 from fluent.translating.store import Store
-from fluent.translating.wikidata import Names
+from fluent.translating.wikidata import Names, Wikidata
 from probes.mlama.__main__ import main
 from probes.mlama.build import build
 from probes.mlama.lama import mend_template, read_lama
@@ -129,6 +130,28 @@ def test_the_command_with_stand_ins_for_both_services(
     assert main([*words, "--base-url", f"wikidata={wikidata.url}", "--base-url", f"google={google.url}"]) == 0
     assert MLama(tmp_path / "out").template("de", "P36") == "Hauptstadt: [X] is [Y] ."
     assert "de: 66.7% of 3 facts" in capsys.readouterr().out
+
+
+def test_names_that_wikidata_keeps_for_all_languages_count(
+    lama: Path, tmp_path: Path, httpserver: HTTPServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def entities(request: Request, _: int) -> Response:
+        codes = request.args["languages"].split("|")
+        known = {"Q1": {"mul": "Ardland"}, "Q11": {"de": "Ostdorf", "ru": "Остдорф"}}
+        found = {
+            uri: {code: {"language": code, "value": label} for code, label in known.get(uri, {}).items() if code in codes}
+            for uri in request.args["ids"].split("|")
+        }
+        body = {"entities": {uri: {"id": uri, "labels": labels, "aliases": {}} for uri, labels in found.items()}}
+        return Response(json.dumps(body), content_type="application/json")
+
+    service = Service(httpserver, "/w", entities)
+    with Store(tmp_path / "s.sqlite") as store, closing(Wikidata(tmp_path / "n.sqlite", api=service.url)) as names:
+        shares = build(read_lama(lama), ["de", "ru"], Templates({"P36": "[X] [Y]", "P37": "[X] [Y]"}), names, store, tmp_path / "out")
+    assert shares == {"de": 1 / 3, "ru": 0}
+    told = capsys.readouterr().err
+    assert "1 of 5 labels in 'de' are from other codes: 1 'mul'" in told
+    assert "1 of 5 entities have no label in 'ru', and their label for all languages ('mul') is in another script" in told
 
 
 def test_folders_that_are_not_lama_are_refused(tmp_path: Path, lama: Path) -> None:

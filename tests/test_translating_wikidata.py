@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,14 @@ ENTITIES: dict[str, dict[str, Any]] = {
     "Q7": {"gender": [("Q6581097", "normal"), ("Q6581072", "preferred")]},
     "Q8": {"gender": [("Q6581072", "deprecated"), ("Q6581097", "normal")]},
     "Q9": {},
+    "Q42": {"labels": {"mul": "Douglas Adams"}, "aliases": {"mul": ["Douglas N. Adams", "Дуглас Адамс"]}},
+    "Q1339": {
+        "labels": {"de": "Johann Sebastian Bach", "mul": "J. S. Bach"},
+        "aliases": {"de": ["Bach"], "mul": ["Bach", "JSB"]},
+    },
+    "Q43": {"redirect": "Q42"},
+    "Q4711": {"labels": {"mul": "4711"}},
+    "Q55": {"labels": {"de": "", "mul": "  Al\u200bde\u0301r "}},
 }
 
 
@@ -81,7 +90,7 @@ def test_names_of_the_language_and_english_kept_apart(httpserver: HTTPServer, st
     assert len(service.requests) == 1
     request = service.requests[0]
     assert request.headers["User-Agent"] == USER_AGENT
-    assert (request.args["maxlag"], request.args["props"], request.args["languages"]) == ("5", "labels|aliases", "ru|en")
+    assert (request.args["maxlag"], request.args["props"], request.args["languages"]) == ("5", "labels|aliases", "ru|mul|en")
 
 
 def test_a_redirect_is_followed_to_the_names(httpserver: HTTPServer, store: Path) -> None:
@@ -91,6 +100,77 @@ def test_a_redirect_is_followed_to_the_names(httpserver: HTTPServer, store: Path
 def test_chinese_names_of_all_variants_in_simplified_script(httpserver: HTTPServer, store: Path) -> None:
     names = client(httpserver, store)[0].names(["Q956"], "zh")["Q956"]
     assert alias_cell(names, "zh") == "北京市|||北京|||燕京|||北平|||顺天府"
+
+
+@pytest.mark.parametrize(
+    ("uri", "lang", "names"),
+    [
+        ("Q42", "de", Names("Douglas Adams", ("Douglas N. Adams",))),
+        ("Q43", "de", Names("Douglas Adams", ("Douglas N. Adams",))),
+        ("Q42", "en", Names("Douglas Adams", ("Douglas N. Adams",))),
+        ("Q42", "ru", Names("", ("Дуглас Адамс",))),
+        ("Q42", "sr", Names("Douglas Adams", ("Douglas N. Adams", "Дуглас Адамс"))),
+        ("Q42", "ja", Names()),
+        ("Q1339", "de", Names("Johann Sebastian Bach", ("Bach", "JSB"))),
+        ("Q1339", "cs", Names("J. S. Bach", ("Bach", "JSB"))),
+        ("Q4711", "ru", Names("4711")),
+        ("Q55", "de", Names("Aldér")),
+    ],
+)
+def test_names_for_all_languages_where_the_language_has_none_of_its_own(
+    httpserver: HTTPServer, store: Path, uri: str, lang: str, names: Names
+) -> None:
+    wikidata, _ = client(httpserver, store)
+    assert wikidata.names([uri], lang) == {uri: names}
+
+
+@pytest.mark.parametrize(
+    ("lang", "code"),
+    [
+        ("be", "be-tarask"), ("fil", "tl"), ("nb", "no"), ("no", "nb"), ("pt", "pt-br"), ("sr", "sr-cyrl"), ("sr", "sr-latn"),
+        ("sr", "sr-ec"), ("tl", "fil"), ("zh", "zh-cn"), ("zh", "zh-hant"), ("zh", "zh-tw"),
+    ],
+)  # fmt: skip
+def test_a_variant_of_the_language_comes_before_the_label_for_all_languages(
+    httpserver: HTTPServer, store: Path, lang: str, code: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(ENTITIES, "Q77", {"labels": {"mul": "Mul 多", code: "Variant"}})
+    assert client(httpserver, store)[0].names(["Q77"], lang) == {"Q77": Names("Variant")}
+    first = lang == "fil" or lang == "no"  # their names stand under tl and nb
+    assert (f"1 of 1 labels in '{lang}' are from other codes: 1 '{code}'" in capsys.readouterr().err) != first
+
+
+def test_a_related_language_is_not_the_language(httpserver: HTTPServer, store: Path) -> None:
+    assert client(httpserver, store)[0].names(["Q90"], "uk") == {"Q90": Names()}
+
+
+def test_it_is_told_where_the_labels_are_from(httpserver: HTTPServer, store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wikidata, service = client(httpserver, store)
+    uris = ["Q1339", "Q42", "Q43", "Q90", "Q5050"]
+    for _ in range(2):  # the second time from the store
+        wikidata.names(uris, "de")
+        assert capsys.readouterr().err.splitlines()[-2:] == [
+            "Wikidata: 2 of 5 labels in 'de' are from other codes: 2 'mul'",
+            "Wikidata: 1 of 5 entities are not there, perhaps deleted (the first: Q5050)",
+        ]
+    wikidata.names(["Q42", "Q90"], "ru")
+    assert (
+        "Wikidata: 1 of 2 entities have no label in 'ru', and their label for all languages ('mul') is in another script"
+        " (the first: Douglas Adams); it is not used"
+    ) in capsys.readouterr().err
+    wikidata.names(["Q90"], "ru")
+    assert "labels" not in capsys.readouterr().err
+    assert len(service.requests) == 2
+
+
+def test_a_store_without_the_names_for_all_languages_is_not_taken_for_complete(httpserver: HTTPServer, store: Path) -> None:
+    with sqlite3.connect(store) as connection:
+        connection.execute("CREATE TABLE names (uri TEXT, language TEXT, label TEXT, aliases TEXT)")
+        connection.execute("INSERT INTO names VALUES ('Q42', 'de', '', '[]')")
+    wikidata, service = client(httpserver, store)
+    assert wikidata.names(["Q42"], "de")["Q42"].label == "Douglas Adams"
+    wikidata.names(["Q42"], "be")  # en and mul are there, be and be-tarask are not
+    assert [request.args["languages"] for request in service.requests] == ["de|mul|en", "be|be-tarask|mul|en"]
 
 
 def test_fifty_a_request_and_a_second_run_asks_for_nothing(httpserver: HTTPServer, store: Path) -> None:

@@ -12,7 +12,7 @@ import regex
 
 from fluent.languages import language
 from fluent.translating.backend import OK, Answer, Item
-from fluent.translating.cleaning import alphanumeric, clean_characters, last_translation, unwrap
+from fluent.translating.cleaning import alphanumeric, clean_characters, last_translation, own_letters, unwrap
 
 REASONS: dict[str, str] = {
     "failed": "the request failed for good; the next run asks again",
@@ -155,7 +155,7 @@ def _wrong_script(text: str, item: Item) -> bool:
     rest = text
     for label in (item.en_sub_label, item.en_obj_label, item.sub_label, item.obj_label):
         rest = rest.replace(label, " ") if label else rest
-    own = regex.compile("|".join(rf"\p{{Script={script}}}" for script in language(item.target).scripts))
+    own = own_letters(item.target)
     words = regex.findall(r"\p{Script=Han}|[\p{L}--\p{Script=Han}]+", rest, regex.VERSION1)
     foreign = sum(not own.match(word) and not word[0].isupper() for word in words)
     return foreign >= 2 and foreign > len(words) / 2

@@ -41,6 +41,17 @@ def clean_characters(text: str, target: str) -> str:
     return unicodedata.normalize("NFC", _BLANK.sub(" ", text))
 
 
+@lru_cache
+def own_letters(target: str) -> regex.Pattern[str]:
+    """Matches a letter (or Chinese sign) of the scripts that the language is written in."""
+    return regex.compile("|".join(rf"\p{{Script={script}}}" for script in language(target).scripts))
+
+
+def is_written_in(text: str, target: str) -> bool:
+    """Whether some of it is in a script of the language ("JR東日本" is Japanese); what has no letters is in every script."""
+    return bool(own_letters(target).search(text)) or not regex.search(r"\p{L}", text)
+
+
 def alphanumeric(text: str, lang: str) -> str:
     """The letters, marks and digits only, case folded: equal for texts that differ in stops and blanks."""
     return "".join(regex.findall(r"[\p{L}\p{M}\p{N}]", fold_case(text, lang)))

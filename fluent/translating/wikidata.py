@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
 import requests
@@ -22,7 +23,7 @@ from fluent.json_text import parse_json
 from fluent.records.atomic import write_text
 from fluent.records.benchmark import ALIAS_SEPARATOR, join_aliases
 from fluent.records.table import format_table
-from fluent.translating.cleaning import simplify
+from fluent.translating.cleaning import clean_characters, is_written_in, simplify
 from fluent.translating.patience import Pace, Patience, RowFault, TryLater, retry_after
 from fluent.translating.sqlite import open_sqlite, plain_errors
 
@@ -32,16 +33,27 @@ BATCH = 50
 SEX_OR_GENDER = "P21"
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS names (uri TEXT NOT NULL, language TEXT NOT NULL, label TEXT NOT NULL, aliases TEXT NOT NULL,
-    PRIMARY KEY (uri, language)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS terms (uri TEXT NOT NULL, code TEXT NOT NULL, label TEXT, aliases TEXT NOT NULL,
+    PRIMARY KEY (uri, code)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS genders (uri TEXT PRIMARY KEY, gender TEXT NOT NULL) WITHOUT ROWID;
 """
-_CODES = {
-    "zh": ("zh", "zh-hans", "zh-cn"), "nb": ("nb",), "no": ("nb",), "fil": ("tl", "fil"), "sr": ("sr", "sr-ec"), "be": ("be", "be-tarask"),
+_AMONG = "WHERE code IN (SELECT value FROM json_each(?))"
+# Terms are kept by Wikidata's code, as they came: a rule that asks for one more code asks for that entity again.
+# A label is NULL where Wikidata has no such entity, and '' where the entity has no label under the code.
+_CODES: dict[str, tuple[str, ...]] = {
+    "be": ("be", "be-tarask"), "pt": ("pt", "pt-br"),
+    "fil": ("tl", "fil"), "tl": ("tl", "fil"), "nb": ("nb", "no"), "no": ("nb", "no"),
+    "sr": ("sr", "sr-cyrl", "sr-ec", "sr-latn", "sr-el"),
+    "zh": ("zh", "zh-hans", "zh-cn", "zh-sg", "zh-my", "zh-hant", "zh-tw", "zh-hk", "zh-mo"),
 }  # fmt: skip
-"""Wikidata's language codes where mLAMA's alone would miss names."""
+"""Wikidata's codes for a language, the preferred one first, where its own code alone would miss names.
 
-_GONE = "no-such-entity"
+MediaWiki also falls back to related languages (Ukrainian to Russian); their names are other words, so they are not here.
+"""
+MUL = "mul"
+"""The code of names that hold in every language without one of its own (Wikidata, Help:Default values for labels and
+aliases). Editors remove labels that repeat it."""
+
 _LAGGING = {"maxlag", "ratelimited", "readonly"}
 
 
@@ -56,6 +68,14 @@ class Names:
     def all(self) -> tuple[str, ...]:
         """Label, then aliases, each once."""
         return tuple(dict.fromkeys(name for name in (self.label, *self.aliases) if name))
+
+
+class _Term(NamedTuple):
+    """Label ("" for none) and aliases that an entity has under one of Wikidata's codes."""
+
+    code: str
+    label: str
+    aliases: tuple[str, ...]
 
 
 class NameSource(Protocol):
@@ -82,24 +102,26 @@ class Wikidata:
         self._session.close()
 
     def names(self, uris: Sequence[str], language: str) -> dict[str, Names]:
-        """uri -> what it is called in this language (English is fetched along, so that labels can be told apart)."""
-        wanted = tuple(dict.fromkeys((language, "en")))
-        missing = self._missing(uris, "SELECT uri FROM names WHERE language=?", language)
-        codes = [code for one in wanted for code in _CODES.get(one, (one,))]
-        for uri, entity in self._entities(missing, "labels|aliases", "|".join(codes)):
-            for one in wanted:
-                found = _names(entity, _CODES.get(one, (one,)))
-                self._keep("INSERT OR REPLACE INTO names VALUES (?,?,?,?)", uri, one, found.label, json.dumps(found.aliases))
-        with plain_errors(self._store):
-            rows = self._connection.execute("SELECT uri, label, aliases FROM names WHERE language=?", (language,)).fetchall()
-        kept = {uri: Names(label, self._aliases(aliases)) for uri, label, aliases in rows}
-        return {uri: kept.get(uri, Names()) for uri in uris}
+        """uri -> what it is called in ``language``. English is fetched along, so that its labels can be told apart.
+
+        Tells how many labels are not from the language's own code, and how many could not be used.
+        """
+        codes, fetched = _codes(language), tuple(dict.fromkeys((*_codes(language), *_codes("en"))))
+        complete = f"SELECT uri FROM terms {_AMONG} GROUP BY uri HAVING COUNT(*) = {len(codes)}"
+        missing = self._missing(uris, complete, json.dumps(codes))
+        for uri, entity in self._entities(missing, "labels|aliases", fetched):
+            rows = [(uri, code, *_read_term(entity, code)) for code in fetched]
+            self._keep("INSERT OR REPLACE INTO terms VALUES (?,?,?,?)", rows)
+        terms = self._terms(codes)
+        chosen = {uri: _choose(terms.get(uri) or (), language) for uri in uris}
+        _tell_fallbacks({uri: code for uri, (_, code) in chosen.items()}, terms, language)
+        return {uri: names for uri, (names, _) in chosen.items()}
 
     def genders(self, uris: Sequence[str]) -> dict[str, str]:
         """uri -> English label of its sex or gender (P21), for the entities that have one."""
-        missing = self._missing(uris, "SELECT uri FROM genders")
-        for uri, entity in self._entities(missing, "claims", ""):
-            self._keep("INSERT OR REPLACE INTO genders VALUES (?,?)", uri, _best_value(_mapping(entity.get("claims")).get(SEX_OR_GENDER)))
+        for uri, entity in self._entities(self._missing(uris, "SELECT uri FROM genders"), "claims"):
+            gender = _best_value(_mapping(entity.get("claims")).get(SEX_OR_GENDER))
+            self._keep("INSERT OR REPLACE INTO genders VALUES (?,?)", [(uri, gender)])
         with plain_errors(self._store):
             kept = dict(self._connection.execute("SELECT uri, gender FROM genders WHERE gender != ''").fetchall())
         values = {uri: kept[uri] for uri in uris if uri in kept}
@@ -112,50 +134,63 @@ class Wikidata:
         except (ValueError, TypeError):
             raise UserError(f"store {self._store} is damaged (aliases {kept:.40}): move it away, or give another --store") from None
 
+    def _terms(self, codes: Sequence[str]) -> dict[str, list[_Term] | None]:
+        """uri -> its terms in the order of ``codes``; None where Wikidata has no such entity."""
+        query = f"SELECT uri, code, label, aliases FROM terms {_AMONG}"
+        with plain_errors(self._store):
+            rows = self._connection.execute(query, [json.dumps(codes)]).fetchall()
+        found: dict[str, list[_Term] | None] = {}
+        for uri, code, label, aliases in sorted(rows, key=lambda row: codes.index(row[1])):
+            if label is None:
+                found[uri] = None
+            elif (terms := found.setdefault(uri, [])) is not None:
+                terms.append(_Term(code, label, self._aliases(aliases)))
+        return found
+
     def _missing(self, uris: Sequence[str], query: str, *parameters: str) -> list[str]:
+        """The ids to ask for: those that are Wikidata's and, unless ``refresh``, not among what ``query`` finds."""
         wrong = [uri for uri in dict.fromkeys(uris) if not re.fullmatch(r"Q[1-9]\d*", uri)]
         if wrong:
-            note(f"{len(wrong)} ids are not Wikidata's (the first: '{wrong[0]}'); they get no aliases")
+            note(f"{len(wrong)} ids are not Wikidata's (the first: '{wrong[0]}'); they get no names")
         with plain_errors(self._store):
             kept = set() if self._refresh else {row[0] for row in self._connection.execute(query, parameters)}
         return [uri for uri in dict.fromkeys(uris) if uri not in kept and uri not in wrong]
 
-    def _keep(self, statement: str, *values: str) -> None:
+    def _keep(self, statement: str, rows: Sequence[tuple[str | None, ...]]) -> None:
         with plain_errors(self._store):
-            self._connection.execute(statement, values)
+            self._connection.executemany(statement, rows)
 
-    def _entities(self, uris: Sequence[str], props: str, languages: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _entities(self, uris: Sequence[str], props: str, codes: Sequence[str] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
         """Each uri with its entity ({} where there is none), under the id that was asked for even if it redirects."""
         with progress_bar(total=len(uris), unit="entities", label="Wikidata") as bar:
             for start in range(0, len(uris), BATCH):
                 batch = list(uris[start : start + BATCH])
                 try:
-                    found = self._patience.persist("Wikidata", partial(self._ask, batch, props, languages))
+                    found = self._patience.persist("Wikidata", partial(self._ask, batch, props, codes))
                 except RowFault as fault:
                     raise UserError(f"Wikidata is out of reach ({fault}); what was fetched is kept: run the same command again") from fault
                 for uri in batch:
                     yield uri, found.get(uri, {})
                 bar.update(len(batch))
 
-    def _ask(self, uris: list[str], props: str, languages: str) -> dict[str, dict[str, Any]]:
+    def _ask(self, uris: list[str], props: str, codes: Sequence[str]) -> dict[str, dict[str, Any]]:
         """One batch: asked-for id -> entity. An id that the service knows nothing of is left out and the rest asked again."""
         while uris:
             self._pace.wait()
             parameters = {
-                "action": "wbgetentities", "format": "json", "formatversion": "2", "maxlag": "5", "ids": "|".join(uris), "props": props,
+                "action": "wbgetentities", "format": "json", "formatversion": "2", "maxlag": "5",
+                "ids": "|".join(uris), "props": props, "languages": "|".join(codes) or None,
             }  # fmt: skip
-            if languages:
-                parameters["languages"] = languages
             answer = self._request(parameters)
             error = answer.get("error")
             if not error:
                 return _by_asked_id(answer.get("entities"), uris)
-            if error.get("code") != _GONE or error.get("id") not in uris:
+            if error.get("code") != "no-such-entity" or error.get("id") not in uris:
                 raise UserError(f"Wikidata refuses the question ({error.get('code')}): {str(error.get('info', ''))[:200]}")
             uris = [uri for uri in uris if uri != error["id"]]
         return {}
 
-    def _request(self, parameters: dict[str, str]) -> dict[str, Any]:
+    def _request(self, parameters: Mapping[str, str | None]) -> dict[str, Any]:
         timeout = (self._patience.connect, self._patience.read)
         try:
             response = self._session.get(self._api, params=parameters, timeout=timeout)
@@ -167,11 +202,9 @@ class Wikidata:
         if response.status_code != 200:
             raise TryLater(f"HTTP {response.status_code}", after)
         try:
-            answer = parse_json(response.content, self._api)
-        except ValueError:
+            answer = dict(parse_json(response.content, self._api))
+        except (ValueError, TypeError):
             raise TryLater("unreadable answer", after) from None
-        if not isinstance(answer, dict):
-            raise TryLater("unreadable answer", after)
         code = answer.get("error", {}).get("code")
         if code in _LAGGING:
             raise TryLater(str(code), after)
@@ -203,11 +236,52 @@ def _by_asked_id(entities: Any, uris: Sequence[str]) -> dict[str, dict[str, Any]
     return found
 
 
-def _names(entity: dict[str, Any], codes: Sequence[str]) -> Names:
-    labels, aliases = _mapping(entity.get("labels")), _mapping(entity.get("aliases"))
-    spelt = [labels[code]["value"] for code in codes if code in labels]
-    more = [alias["value"] for code in codes for alias in aliases.get(code, [])]
-    return Names(spelt[0] if spelt else "", tuple(dict.fromkeys(name for name in (*spelt[1:], *more) if name not in spelt[:1])))
+def _codes(language: str) -> tuple[str, ...]:
+    return (*_CODES.get(language, (language,)), MUL)
+
+
+def _read_term(entity: dict[str, Any], code: str) -> tuple[str | None, str]:
+    """Label and aliases (a JSON list) as they are kept."""
+    label = _mapping(_mapping(entity.get("labels")).get(code)).get("value", "") if entity else None
+    return label, json.dumps([alias["value"] for alias in _mapping(entity.get("aliases")).get(code, [])])
+
+
+def _in_language(term: _Term, language: str) -> _Term:
+    """The term with clean names; those of ``mul``, which may be in any script, only where the language is written in it."""
+    names = [" ".join(clean_characters(name, language).split()) for name in (term.label, *term.aliases)]
+    label, *aliases = (name if term.code != MUL or is_written_in(name, language) else "" for name in names)
+    return _Term(term.code, label, tuple(aliases))
+
+
+def _choose(kept: Sequence[_Term], language: str) -> tuple[Names, str]:
+    """The names, and the code that the label is from ("" for none): the first that has one.
+
+    The labels of the language's other codes are aliases. The label of ``mul`` is not: the language's own overrides it.
+    """
+    terms = [_in_language(term, language) for term in kept]
+    chosen = next((term for term in terms if term.label), _Term("", "", ()))
+    names = [term.label for term in terms if term.code != MUL]
+    names += [alias for term in terms for alias in term.aliases]
+    aliases = dict.fromkeys(name for name in names if name and name != chosen.label)
+    return Names(chosen.label, tuple(aliases)), chosen.code
+
+
+def _tell_fallbacks(codes: Mapping[str, str], terms: Mapping[str, Sequence[_Term] | None], language: str) -> None:
+    """What a person would not expect of the labels. codes: uri -> the code that its label is from, "" for none."""
+    counts = Counter(code for code in codes.values() if code and code != _codes(language)[0])
+    if counts:
+        told = ", ".join(f"{count} '{code}'" for code, count in counts.most_common())
+        note(f"Wikidata: {sum(counts.values())} of {len(codes)} labels in '{language}' are from other codes: {told}")
+    nameless = [uri for uri, code in codes.items() if not code]
+    foreign = [term.label for uri in nameless for term in terms.get(uri) or () if term.label]
+    if foreign:
+        note(
+            f"Wikidata: {len(foreign)} of {len(codes)} entities have no label in '{language}', and their label for all"
+            f" languages ('{MUL}') is in another script (the first: {foreign[0]}); it is not used"
+        )
+    gone = [uri for uri in codes if terms.get(uri, ()) is None]
+    if gone:
+        note(f"Wikidata: {len(gone)} of {len(codes)} entities are not there, perhaps deleted (the first: {gone[0]})")
 
 
 def _mapping(value: Any) -> dict[str, Any]:
