@@ -240,6 +240,7 @@ class Processor:
             path_reason=description.path_reason,
             tokenisation=task.tokenisation,
             bos=description.bos,
+            tokenizer=description.tokenizer,
             protocol=task.protocol,
             pool_size=POOL_LIMIT,
             ties=TIE_NAMES[TIES[task.protocol]],

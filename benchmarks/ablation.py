@@ -138,7 +138,7 @@ def _signature(scorer: Scorer, benchmarks: Sequence[Benchmark], limit: int | Non
         "arith:by-step",
         d.path,
         "tok:by-step",
-        f"bos:{int(d.bos)}",
+        f"bos:{d.bos}",
         "paper-to-corrected",
     ]
     return "|".join([*parts, "pool:50", "ties:by-step", f"limit:{limit or 'none'}", f"data:{data}", f"v{__version__}"])

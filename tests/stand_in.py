@@ -28,7 +28,7 @@ class StandInScorer:
         self.packs_scored: list[int] = []
 
     def describe(self, tokenisation: Tokenisation = "separate") -> ScorerDescription:
-        return ScorerDescription(self.name, "", self.dtype, "cpu", "hash", "a stand-in", False, {"gap": 0.0}, {"stand-in": "1"})
+        return ScorerDescription(self.name, "", self.dtype, "cpu", "hash", "a stand-in", "0", {"gap": 0.0}, {"stand-in": "1"})
 
     def plan(self, requests: Sequence[Request], tokenisation: Tokenisation) -> Plan:
         unscorable = {

@@ -146,20 +146,20 @@ def test_untyped_answers_are_the_likeliest_piece_at_each_of_one_to_k_masks() -> 
     assert any(score == pytest.approx(best, abs=1e-5) for score in row["top_scores"])
 
 
-def layout(scorer: MaskedScorer, left: str, right: str, k: int) -> list[str]:
-    """Tokens that the scorer feeds for k masks."""
+def layout(scorer: MaskedScorer, left: str, right: str, candidate: str) -> list[str]:
+    """Tokens that the scorer feeds for a candidate."""
     seen: list[list[int]] = []
     scorer._run = lambda copies, _: seen.extend(copy.ids for copy in copies)  # type: ignore[method-assign]
-    scorer.typed([TypedQuery(left, right, (), (k,))])
+    scorer.typed([TypedQuery(left, right, (candidate,))])
     del scorer._run  # type: ignore[attr-defined]
     return scorer.loaded.tokenizer.convert_ids_to_tokens(seen[0])[1:-1]
 
 
 def test_masks_stand_where_the_object_stood() -> None:
     scorer = tiny_masked()
-    assert layout(scorer, "東京は", "の首都です。", 2)[2:6] == ["は", "[MASK]", "[MASK]", "の"]
-    assert layout(scorer, "né in l'", ".", 2)[-5:] == ["l", "'", "[MASK]", "[MASK]", "."]
-    assert layout(scorer, "(born ", ").", 1)[-3:] == ["[MASK]", ")", "."]
+    assert layout(scorer, "東京は", "の首都です。", "西国")[2:6] == ["は", "[MASK]", "[MASK]", "の"]
+    assert layout(scorer, "né in l'", ".", "Tarnow Hill")[-5:] == ["l", "'", "[MASK]", "[MASK]", "."]
+    assert layout(scorer, "(born ", ").", "Ostby")[-3:] == ["[MASK]", ")", "."]
 
 
 def displaced(left: str, right: str, masks: int) -> list[str]:

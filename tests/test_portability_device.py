@@ -75,7 +75,7 @@ def test_every_causal_path_sums_on_the_cpu(path: str, tokenisation: Tokenisation
 def test_masked_models_sum_on_the_cpu() -> None:
     scorer = tiny_masked()
     with DeviceWithoutFloat64() as device:
-        (typed,) = scorer.typed([TypedQuery("The capital of Ardland is", ".", ("Ostby", "Lumen"), masks=(1,))])
+        (typed,) = scorer.typed([TypedQuery("The capital of Ardland is ", ".", ("Ostby", "Lumen"), untyped=True)])
         (whole,) = scorer.pseudo_log_likelihood(["Ardland speaks Ardish"])
     assert device.brought_over > 0
     assert all(len(score.token_logprobs) > 0 for score in (*typed.candidates, whole))

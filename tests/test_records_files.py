@@ -71,7 +71,7 @@ def test_run_record_comes_back_and_tells_a_changed_dump(tmp_path: Path) -> None:
     dump.write_text("one\n", encoding="utf-8")
     record = RunRecord(
         lang="ru", relation="P19", verbalisations=("template", "gt"), model="some model", revision="", dtype="float32", device="cpu",
-        arithmetic="float32", path="trie", path_reason="self-check passed", tokenisation="separate", bos=True, protocol="paper",
+        arithmetic="float32", path="trie", path_reason="self-check passed", tokenisation="separate", bos="1", protocol="paper",
         pool_size=50, ties="correct-first", limit=None, data_name="ru_P19_20prompt.tsv", data_sha256="0123456789abcdef" * 4,
         rows_in=3, rows_scored=2, rows_left_out={"gt: ERROR": 1}, dump_sha256=file_sha256(dump), self_check={"largest gap": 1e-5},
     )  # fmt: skip

@@ -25,7 +25,7 @@ RECORD = RunRecord(
     path="batch",
     path_reason="trie failed",
     tokenisation="joint",
-    bos=False,
+    bos="0",
     protocol="corrected",
     pool_size=50,
     ties="mid-rank",
@@ -70,7 +70,7 @@ def test_rows_must_add_up(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"model": None}, "field 'model' holds None, expected str"),
-        ({"bos": 1}, "field 'bos' holds 1, expected bool"),
+        ({"bos": 1}, "field 'bos' holds 1, expected str"),
         ({"limit": True}, "field 'limit' holds True, expected int"),
         ({"extras": []}, r"field 'extras' holds \[\]"),
         ({"colour": "red"}, "unknown field 'colour'"),

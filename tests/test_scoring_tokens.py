@@ -16,6 +16,7 @@ from transformers import PreTrainedTokenizerFast
 
 from fluent.scoring.causal import CausalScorer
 from fluent.scoring.contract import Candidate, Request
+from fluent.scoring.text_tokens import TextTokeniser
 from fluent.scoring.tokens import PromptTokeniser
 from tests.tiny import sentencepiece_like_tokenizer
 
@@ -118,23 +119,24 @@ def test_joint_ids_taken_apart_before_a_blank_are_those_of_the_whole(
     smollm2: CausalScorer, prompt: str, texts: list[tuple[str, str]]
 ) -> None:
     quick = smollm2.tokeniser
-    assert quick._cuts_before_blanks
+    assert quick.text.cuts_before_blanks
     slow = copy.copy(quick)
-    slow._cuts_before_blanks = False
+    slow.text = copy.copy(quick.text)
+    slow.text.cuts_before_blanks = False
     request = Request(prompt, tuple(Candidate(text, tail) for text, tail in texts))
     assert quick.tokenise([request], "joint") == slow.tokenise([request], "joint")
 
 
 def test_only_a_pattern_that_cuts_before_every_blank_lets_joint_ids_be_taken_apart() -> None:
-    assert not PromptTokeniser(llama2())._cuts_before_blanks
-    assert not PromptTokeniser(sentencepiece_like_tokenizer(words=(" ab", "cd")))._cuts_before_blanks
+    assert not PromptTokeniser(llama2()).text.cuts_before_blanks
+    assert not PromptTokeniser(sentencepiece_like_tokenizer(words=(" ab", "cd"))).text.cuts_before_blanks
 
 
 @pytest.mark.model
 def test_joint_tokenises_a_form_once_for_all_prompts(smollm2: CausalScorer, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    bare = PromptTokeniser._bare
-    monkeypatch.setattr(PromptTokeniser, "_bare", lambda self, texts: asked.extend(texts) or bare(self, texts))
+    alone = TextTokeniser.alone
+    monkeypatch.setattr(TextTokeniser, "alone", lambda self, texts: asked.extend(texts) or alone(self, texts))
     requests = [Request(f"Town {number} is", (Candidate(" Paris"), Candidate(" Rome"))) for number in range(9)]
     smollm2.tokeniser.tokenise(requests, "joint")
     assert sorted(asked) == sorted([" Paris", " Rome", *(request.prompt for request in requests)])

@@ -44,7 +44,7 @@ def changes(scorer: Any) -> dict[str, str]:
         **{
             name: fingerprint(plan, replace(description, **{name: value}), "float32")
             for name, value in {
-                "model": "B", "revision": "2", "dtype": "bfloat16", "device": "cuda:0", "path": "plain", "bos": not description.bos
+                "model": "B", "revision": "2", "dtype": "bfloat16", "device": "cuda:0", "path": "plain", "bos": "<s>"
             }.items()
         },
         "arithmetic": fingerprint(plan, description, "published-fp16"),

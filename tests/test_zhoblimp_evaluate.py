@@ -29,7 +29,7 @@ class CharacterScorer:
         self.cost, self.stop_after, self.packs_scored = cost, stop_after, 0
 
     def describe(self, tokenisation: Tokenisation = "separate") -> ScorerDescription:
-        return ScorerDescription("characters", "", "float32", "cpu", "none", "a stand-in", True, {}, {})
+        return ScorerDescription("characters", "", "float32", "cpu", "none", "a stand-in", "1", {}, {})
 
     def plan(self, requests: Sequence[Request], tokenisation: Tokenisation) -> Plan:
         assert tokenisation == "joint" and all(request.prompt == "" and len(request.candidates) == 2 for request in requests)

@@ -30,7 +30,8 @@ class RunRecord:
 
     model, revision ("" where there is none: a folder, a GGUF file), dtype, device: what was loaded and where.
     arithmetic: ``float32`` or ``published-fp16``. path, path_reason: how the engine scored, and why that way.
-    tokenisation: ``separate`` or ``joint``. bos: whether a begin-of-sequence token stands before each prompt.
+    tokenisation: ``separate`` or ``joint``. bos: what every prompt begins with: "0" nothing, "1" the
+    tokenizer's BOS, else the text of the tokens. tokenizer: identity of what token ids stand for ("" in old records).
     pool_size: the most distractors a row gets. ties: how equal scores are ranked (``correct-first``, ``mid-rank``).
     limit: rows to be scored at most, None = all.
     data_name, data_sha256: the benchmark file. rows_in = rows_scored + the sum of rows_left_out {reason: rows}
@@ -51,7 +52,7 @@ class RunRecord:
     path: str
     path_reason: str
     tokenisation: str
-    bos: bool
+    bos: str
     protocol: str
     pool_size: int
     ties: str
@@ -68,6 +69,7 @@ class RunRecord:
     packages: Mapping[str, str] = field(default_factory=dict)
     times: Mapping[str, Any] = field(default_factory=dict)
     extras: Mapping[str, Any] = field(default_factory=dict)
+    tokenizer: str = ""
     version: str = __version__
 
     @property
@@ -79,7 +81,7 @@ class RunRecord:
             self.arithmetic,
             self.path,
             f"tok:{self.tokenisation}",
-            f"bos:{int(self.bos)}",
+            f"bos:{self.bos}",
             self.protocol,
             f"pool:{self.pool_size}",
             f"ties:{self.ties}",
@@ -117,6 +119,8 @@ def read_run(path: Path | str) -> RunRecord:
     if not isinstance(fields, dict):
         raise UserError(f"{path} is not a run record (no JSON object); {_AWAY}")
     fields.pop("signature", None)
+    if isinstance(fields.get("bos"), bool):  # as records were written that knew BOS or nothing
+        fields["bos"] = str(int(fields["bos"]))
     known = {entry.name: entry for entry in dataclasses.fields(RunRecord)}
     strangers = sorted(set(fields) - set(known))
     if strangers:

@@ -20,7 +20,9 @@ from fluent.scoring.planning import PlanState, make_plan
 from fluent.scoring.positions import usable_positions
 from fluent.scoring.running import Runner
 from fluent.scoring.selfcheck import PATHS, choose_path
-from fluent.scoring.tokens import PromptTokeniser, spellings
+from fluent.scoring.spelling import spellings
+from fluent.scoring.text_tokens import tokenizer_identity
+from fluent.scoring.tokens import PromptTokeniser
 from fluent.scoring.trie import build_tree
 
 CPU_TOKEN_BUDGET = 3072
@@ -50,6 +52,7 @@ class CausalScorer:
         self.token_budget = token_budget or (CPU_TOKEN_BUDGET if loaded.device.type == "cpu" else GPU_TOKEN_BUDGET)
         self.share_prompts = share_prompts
         self.max_length = usable_positions(loaded.model)
+        self.tokenizer_identity = tokenizer_identity(loaded.tokenizer)
         network = Network(loaded.model)
         self.choice = choose_path(network, self.tokeniser, path, self.token_budget, packed=packed)
         fallback = PaddedPath(network, self.token_budget, loaded.tokenizer.pad_token_id or 0)
@@ -69,7 +72,7 @@ class CausalScorer:
             device=str(self.loaded.device),
             path=self.choice.path.name,
             path_reason=self.choice.reason,
-            bos=self.tokeniser.bos_in(tokenisation),
+            bos=self.tokeniser.prefix_name(tokenisation),
             self_check={
                 **self.choice.record,
                 "token_budget": self.token_budget,
@@ -77,6 +80,7 @@ class CausalScorer:
                 "beyond_window": self.runner.detours,
             },
             versions={name: metadata.version(name) for name in ("torch", "transformers", "tokenizers")},
+            tokenizer=self.tokenizer_identity,
         )
 
     def plan(self, requests: Sequence[Request], tokenisation: Tokenisation) -> Plan:

@@ -17,9 +17,9 @@ import torch
 from fluent.console import UserError, note
 from fluent.scoring.contract import Arithmetic, Plan, Request, RequestScore, ScorerDescription, Tokenisation, score_all
 from fluent.scoring.executors import Cluster, Queries, in_order
-from fluent.scoring.masked import pieces_of
 from fluent.scoring.masked_contract import TypedResult
 from fluent.scoring.ray_pool import Pool
+from fluent.scoring.text_tokens import TextTokeniser
 
 _COUNTERS = ("halved_for_memory", "beyond_window")
 _SAME = ("model", "revision", "dtype", "device", "path", "bos", "versions")
@@ -138,7 +138,7 @@ class ClusterScorer:
 
     def pieces(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """Of a masked scorer: token ids of each text, without special tokens."""
-        return pieces_of(self.loaded.tokenizer, texts)
+        return TextTokeniser(self.loaded.tokenizer).alone(texts)
 
     @property
     def before(self) -> list[int]:

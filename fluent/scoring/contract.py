@@ -88,7 +88,8 @@ class Plan:
 class ScorerDescription:
     """What made the numbers; goes into run.json and, shortened, into the signature.
 
-    bos: whether sequences begin with BOS in the tokenisation that ``Scorer.describe`` was asked about.
+    bos: what sequences begin with in the tokenisation that ``Scorer.describe`` was asked about: "0" nothing, "1" the
+    tokenizer's BOS, else the text of the tokens. tokenizer: identity of what the token ids stand for.
     """
 
     model: str
@@ -97,9 +98,10 @@ class ScorerDescription:
     device: str
     path: str
     path_reason: str
-    bos: bool
+    bos: str
     self_check: Mapping[str, Any]
     versions: Mapping[str, str]
+    tokenizer: str = ""
 
 
 class Scorer(Protocol):

@@ -8,7 +8,7 @@ tokens of the same word to its right (Kauf & Ivanova 2023), or the rest of a wor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,8 @@ from fluent.scoring.masked_contract import Ids, PieceScore, TypedQuery, TypedRes
 from fluent.scoring.models import LoadedModel, load_model
 from fluent.scoring.packed_linear import can_pack, pack
 from fluent.scoring.positions import usable_positions
+from fluent.scoring.spelling import readable
+from fluent.scoring.tokens import Context, Filling, SlotTokeniser, SlotTokens, tokens_in
 
 TOKEN_BUDGET = 2048
 LOGITS_BYTES = 1 << 28
@@ -27,6 +29,8 @@ ENOUGH_TOKENS = 1024
 """A batch of so many tokens keeps the machine busy: it takes no sequence that is shorter than ``FULL`` of its longest."""
 FULL = 0.9
 _GAP = 1e-3
+_ANY_WORDS = ("Paris", "one", "the", "music")
+"""Words that show how the text around a slot is tokenised when something fills it."""
 
 
 @dataclass(slots=True)
@@ -52,9 +56,8 @@ class MaskedScorer:
         if tokenizer.mask_token_id is None:
             raise UserError(f"tokenizer of model {loaded.name} has no mask token; choose a masked language model")
         self.mask: int = tokenizer.mask_token_id
-        around = tokenizer("")["input_ids"]
-        opening = 1 if around and around[0] in (tokenizer.cls_token_id, tokenizer.bos_token_id) else 0
-        self.before, self.after = list(around[:opening]), list(around[opening:])
+        self.tokeniser = SlotTokeniser(tokenizer)
+        self.before, self.after = self.tokeniser.text.front, self.tokeniser.text.back
         self.max_length = usable_positions(loaded.model)
         self.rows_first = self._head_takes_rows()
         if packed and can_pack(loaded.model) is None:
@@ -62,32 +65,63 @@ class MaskedScorer:
 
     def pieces(self, texts: Sequence[str]) -> list[Ids]:
         """Token ids of each text, without special tokens."""
-        return pieces_of(self.loaded.tokenizer, texts)
+        return self.tokeniser.text.alone(texts)
 
     def typed(self, queries: Sequence[TypedQuery], *, on_batch: Callable[[int, int], None] | None = None) -> list[TypedResult]:
-        """Score every candidate of every query. Left and right text are tokenised apart, mask ids stand between."""
-        texts = {text: () for query in queries for text in (query.left, query.right, *query.candidates)}
-        ids = dict(zip(texts, self.pieces(list(texts)), strict=True))
-        found: list[dict[Ids, tuple[float, ...]]] = [{} for _ in queries]
+        """Score every candidate of every query, each tokenised in its sentence (``tokens.SlotTokeniser``)."""
+        found: list[dict[int, tuple[float, ...]]] = [{} for _ in queries]
         untyped: list[dict[int, PieceScore]] = [{} for _ in queries]
         copies = []
-        grouped: dict[tuple[str, ...], dict[int, tuple[list[Ids], Tensor]]] = {}  # facts of a relation share their candidates
-        for number, query in enumerate(queries):
-            by_length = grouped.get(query.candidates)
-            if by_length is None:
-                by_length = grouped[query.candidates] = _by_length(ids[text] for text in query.candidates)
-            for k in {**dict.fromkeys(query.masks), **by_length}:
-                if k == 0:
-                    continue
-                usual = (*ids[query.left], *[self.mask] * k, *ids[query.right])
-                sequence, places = query.layouts.get(k, (usual, range(len(ids[query.left]), len(ids[query.left]) + k)))
-                take = self._typed_reader(found[number], untyped[number], *by_length.get(k, ([], torch.empty((0, k), dtype=torch.long))))
-                copies.append(_Copy([*self.before, *sequence, *self.after], [len(self.before) + place for place in places], take))
+        pieces = []
+        wanted: dict[tuple[Filling, Context], Tensor] = {}  # [candidates, pieces]; facts of a relation share theirs
+        for number, (query, slot) in enumerate(zip(queries, self._slots(queries), strict=True)):
+            filling = slot.filling
+            pieces.append(filling.pieces)
+            for context, candidates in self._contexts(query, filling).items():
+                if (filling, context) not in wanted:
+                    ids = [filling.pieces[candidate] for candidate in candidates]
+                    wanted[filling, context] = torch.tensor(ids, dtype=torch.long).reshape(-1, context[1])
+                answer = untyped[number] if context == filling.usual(context[1]) else {}
+                take = self._typed_reader(found[number], answer, candidates, wanted[filling, context])
+                copies.append(self._masked_copy(slot, context, query.layouts.get(context[1]), take))
         self._run(copies, on_batch)
         return [
-            TypedResult(tuple(self._piece_score(ids[text], found[number].get(ids[text], ())) for text in query.candidates), untyped[number])
-            for number, query in enumerate(queries)
+            TypedResult(tuple(self._piece_score(ids, scores.get(n, ())) for n, ids in enumerate(its)), answers)
+            for its, scores, answers in zip(pieces, found, untyped, strict=True)
         ]
+
+    def _slots(self, queries: Sequence[TypedQuery]) -> list[SlotTokens]:
+        """Candidates in their sentences; alone where a query has layouts of its own."""
+        usual = [query for query in queries if not query.layouts]
+        slots = iter(self.tokeniser.tokenise([(query.left, query.right, query.candidates) for query in usual]))
+        alone: dict[tuple[str, ...], SlotTokens] = {}
+        for query in queries:
+            if query.layouts and query.candidates not in alone:
+                alone[query.candidates] = SlotTokens((), (), self.tokeniser.fill("", "", query.candidates))
+        return [alone[query.candidates] if query.layouts else next(slots) for query in queries]
+
+    def _contexts(self, query: TypedQuery, filling: Filling) -> dict[Context, tuple[int, ...]]:
+        """The forwards that a query needs: each context with its candidates, and one for every untyped number of masks."""
+        most = query.max_masks
+        contexts = {c: numbers for c, numbers in filling.contexts.items() if most is None or c[1] <= most}
+        if query.untyped:
+            unknown = self.loaded.tokenizer.unk_token_id
+            known = [c for c, numbers in contexts.items() if any(unknown not in filling.pieces[n] for n in numbers)]
+            longest = max((masks for _, masks, _ in known), default=0)
+            contexts = {filling.usual(masks): () for masks in range(1, longest + 1)} | contexts
+        return contexts
+
+    def _masked_copy(
+        self, slot: SlotTokens, context: Context, layout: tuple[Ids, Sequence[int]] | None, take: Callable[[Tensor], None]
+    ) -> _Copy:
+        """The sequence to feed. layout: token ids and mask positions instead of masks between left and right."""
+        left, masks, right = context
+        if layout is None:
+            left = slot.left + left
+            sequence = (*left, *[self.mask] * masks, *right, *slot.right)
+            layout = sequence, range(len(left), len(left) + masks)
+        sequence, places = layout
+        return _Copy([*self.before, *sequence, *self.after], [len(self.before) + place for place in places], take)
 
     def pseudo_log_likelihood(
         self, texts: Sequence[str], *, within_word: bool = False, spans: Sequence[tuple[int, int]] | None = None
@@ -95,17 +129,15 @@ class MaskedScorer:
         """Each text's tokens, every one predicted from the others. spans: only tokens that overlap characters [start, end)."""
         if not texts:
             return []
-        encoded = self.loaded.tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=spans is not None)
+        encoded = self.loaded.tokenizer(list(texts), add_special_tokens=False)
+        where = self.tokeniser.text.spans(texts) if spans is not None else {}
         scored: list[list[int]] = []
         values: list[list[float]] = []
         copies = []
-        for number in range(len(texts)):
+        for number, text in enumerate(texts):
             ids = list(encoded["input_ids"][number])
             words = encoded.word_ids(number) if within_word else list(range(len(ids)))
-            wanted = list(range(len(ids)))
-            if spans is not None:
-                start, end = spans[number]
-                wanted = [i for i, (first, last) in enumerate(encoded["offset_mapping"][number]) if first < end and last > start]
+            wanted = range(len(ids)) if spans is None else range(*tokens_in(where[text], *spans[number]))
             scored.append([ids[i] for i in wanted])
             values.append([float("nan")] * len(wanted))
             for place, i in enumerate(wanted):
@@ -118,15 +150,14 @@ class MaskedScorer:
     def likeliest(self, texts: Sequence[tuple[str, str]], number: int) -> list[list[str]]:
         """The ``number`` likeliest tokens for one mask between each pair of texts, likeliest first, as the tokenizer spells them."""
         best: list[list[str]] = [[] for _ in texts]
-        lefts, rights = (self.pieces([pair[side] for pair in texts]) for side in (0, 1))
         copies = []
-        for place, (left, right) in enumerate(zip(lefts, rights, strict=True)):
+        for place, slot in enumerate(self.tokeniser.tokenise([(left, right, _ANY_WORDS) for left, right in texts])):
 
             def take(rows: Tensor, place: int = place) -> None:
                 tokens = rows[0].topk(number).indices.tolist()
-                best[place] = [self.loaded.tokenizer.decode([token]).strip() for token in tokens]
+                best[place] = [readable(self.loaded.tokenizer, [token]).strip() for token in tokens]
 
-            copies.append(_Copy([*self.before, *left, self.mask, *right, *self.after], [len(self.before) + len(left)], take))
+            copies.append(self._masked_copy(slot, slot.filling.usual(1), None, take))
         self._run(copies, None)
         return best
 
@@ -135,7 +166,11 @@ class MaskedScorer:
         return PieceScore(ids, logprobs, unknown is not None and unknown in ids)
 
     def _typed_reader(
-        self, found: dict[Ids, tuple[float, ...]], untyped: dict[int, PieceScore], candidates: list[Ids], wanted: Tensor
+        self,
+        found: dict[int, tuple[float, ...]],
+        untyped: dict[int, PieceScore],
+        candidates: tuple[int, ...],
+        wanted: Tensor,
     ) -> Callable[[Tensor], None]:
         def take(rows: Tensor) -> None:
             values = rows[torch.arange(len(rows), device=rows.device), wanted.to(rows.device)].cpu().double()
@@ -225,19 +260,6 @@ class MaskedScorer:
             note(f"masked model: every position goes through the head ({type(error).__name__} when only wanted rows did)")
             return False
         return gap <= (_GAP if self.loaded.dtype == "float32" else 1.0)
-
-
-def pieces_of(tokenizer: Any, texts: Sequence[str]) -> list[Ids]:
-    """Token ids of each text, without special tokens."""
-    return [tuple(ids) for ids in tokenizer(list(texts), add_special_tokens=False)["input_ids"]] if texts else []
-
-
-def _by_length(candidates: Iterable[Ids]) -> dict[int, tuple[list[Ids], Tensor]]:
-    """Number of pieces -> the candidates that have so many, each once, also as a tensor ``[candidates, pieces]``."""
-    groups: dict[int, list[Ids]] = {}
-    for candidate in dict.fromkeys(candidates):
-        groups.setdefault(len(candidate), []).append(candidate)
-    return {k: (same_length, torch.tensor(same_length, dtype=torch.long)) for k, same_length in groups.items()}
 
 
 def _token_reader(values: list[float], place: int, token: int) -> Callable[[Tensor], None]:

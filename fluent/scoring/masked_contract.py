@@ -12,20 +12,22 @@ Ids = tuple[int, ...]
 class TypedQuery:
     """A template around its object: the text left and right of it, and the candidates that compete to fill it.
 
-    masks: numbers of masks whose untyped answer is wanted besides those that candidates have. layouts: number of masks ->
-    (token ids without the special ones, positions of the masks), for whoever wants the masks elsewhere than between the two texts.
+    untyped: also answer with the likeliest pieces, for each number of masks from one to the longest candidate's.
+    max_masks: candidates of more pieces are not scored. layouts: number of masks -> (token ids without the special
+    ones, positions of the masks), to put the masks elsewhere than between the two texts.
     """
 
     left: str
     right: str
     candidates: tuple[str, ...]
-    masks: tuple[int, ...] = ()
+    untyped: bool = False
+    max_masks: int | None = None
     layouts: Mapping[int, tuple[Ids, tuple[int, ...]]] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
 class PieceScore:
-    """Pieces and the log-probability of each; unknown: one of them is the tokenizer's unknown token."""
+    """Pieces and the log-probability of each (none where not scored); unknown: one is the tokenizer's unknown token."""
 
     token_ids: Ids
     token_logprobs: tuple[float, ...]

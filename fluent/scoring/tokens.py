@@ -1,31 +1,128 @@
-"""From requests to token ids: where the prompt ends, which tokens are scored, which of them belong to the tail.
+"""Text to token ids, as the model saw text in training: for causal and for masked models, and back for showing.
 
-``separate``: the prompt's ids with the tokenizer's default special tokens, then the candidate's ids tokenised alone
-without any (protocol `paper`). ``joint``: one string, cut by character offsets; every token whose span ends after the
-prompt's end is scored, also the one that straddles it (protocol `corrected`). BOS stands exactly once in front:
-by default ``separate`` does what the tokenizer does, ``joint`` puts it there if the tokenizer has one.
+A sentence is tokenised as one string and cut by character offsets (``tokens_in``): whatever overlaps the candidate is
+the candidate's. White space in front of a candidate belongs to its first token (``ĠParis``, ``▁Paris``), or is its
+first token (``▁``), so the caller cuts before it. Protocol `paper` alone tokenises prompt and candidate apart, as
+published (``separate``).
+
+The tokenizer's own prefix (``front``: BOS for Llama, ``</s>`` for XGLM, ``[CLS]`` for BERT) stands in front once. Its
+end marks (``back``) close the sentence of a masked model and are never put between a prompt and a candidate.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tokenizers import Encoding, Tokenizer, decoders
-
-from fluent.console import UserError
+from fluent.console import UserError, note
 from fluent.scoring.contract import Request, Tokenisation
+from fluent.scoring.spelling import spellings
+from fluent.scoring.text_tokens import Ids, Spans, TextTokeniser, is_solid, prefix_name
 
-Ids = tuple[int, ...]
 Pair = tuple[str, str, str]
 """Prompt, candidate text, tail."""
 
 
+class PromptTokeniser:
+    """Tokenises the requests to a causal model, each distinct string once and all strings in one batch.
+
+    add_bos: None for the tokenizer's own prefix, and where it has none BOS in ``joint`` only; True for BOS there in
+    ``separate`` too; False for nothing in front in either.
+    """
+
+    def __init__(self, tokenizer: Any, add_bos: bool | None = None) -> None:
+        self.text = TextTokeniser(tokenizer)
+        self.tokenizer = tokenizer
+        self.bos: int | None = tokenizer.bos_token_id
+        self.add_bos = add_bos
+        self._warned = False
+        if add_bos and self.bos is None:
+            raise UserError(f"tokenizer of {tokenizer.name_or_path} has no BOS token to put in front; leave the BOS setting at its default")
+
+    def prefix(self, tokenisation: Tokenisation) -> Ids:
+        """The special tokens in front of every sequence of this tokenisation."""
+        if self.add_bos is False:
+            return ()
+        if self.text.front or self.bos is None:
+            return self.text.front
+        return (self.bos,) if tokenisation == "joint" or self.add_bos else ()
+
+    def prefix_name(self, tokenisation: Tokenisation) -> str:
+        """For signatures: see ``prefix_name``."""
+        return prefix_name(self.tokenizer, self.prefix(tokenisation))
+
+    def tokenise(self, requests: Sequence[Request], tokenisation: Tokenisation) -> list[RequestTokens]:
+        """Token ids of every request, in order; prompts or candidates may come out empty."""
+        prompts = self._prompts((request.prompt for request in requests), tokenisation)
+        pairs = dict.fromkeys((r.prompt, c.text, c.tail) for r in requests for c in r.candidates)
+        whole = {pair for pair in pairs if tokenisation == "joint" and not self._parts(pair)}
+        apart = [pair for pair in pairs if pair not in whole]
+        tokens = self._together([pair for pair in pairs if pair in whole]) | self._apart(apart, prompts)
+        result = []
+        for request in requests:
+            candidates = tuple(tokens[request.prompt, c.text, c.tail] for c in request.candidates)
+            result.append(RequestTokens(prompts[request.prompt], candidates))
+        return result
+
+    def _parts(self, pair: Pair) -> bool:
+        """Whether prompt and candidate give the same tokens alone and in one string."""
+        prompt, text, tail = pair
+        apart = self.text.cuts_before_blanks and not self.text.greedy
+        return apart and (text + tail)[:1] == " " and is_solid(prompt[-1:])
+
+    def _apart(self, pairs: Sequence[Pair], prompts: Mapping[str, Ids]) -> dict[Pair, CandidateTokens]:
+        """The candidate's ids, tokenised alone, behind the prompt's."""
+        texts = list(dict.fromkeys(text for _, text, tail in pairs if not tail))
+        alone = dict(zip(texts, self.text.alone(texts), strict=True))
+        tailed = self.text.spans(text + tail for _, text, tail in pairs if tail)
+        result = {}
+        for prompt, text, tail in pairs:
+            ids, tail_tokens = alone.get(text, ()), 0
+            if tail:
+                spans = tailed[text + tail]
+                ids, tail_tokens = tuple(spans.ids), len(spans.ids) - tokens_in(spans, 0, len(text))[1]
+            result[prompt, text, tail] = CandidateTokens(prompts[prompt] + ids, len(prompts[prompt]), tail_tokens, False)
+        return result
+
+    def _together(self, pairs: Sequence[Pair]) -> dict[Pair, CandidateTokens]:
+        """One string each, cut by offsets."""
+        whole = self.text.spans(map("".join, pairs))
+        result = {}
+        for prompt, text, tail in pairs:
+            spans = whole[prompt + text + tail]
+            end = len(prompt) + len(text) if tail else None
+            first, last = tokens_in(spans, len(prompt), end)
+            straddles = first < len(spans.ids) and _start(spans, first) < len(prompt)
+            ids = self._in_front("joint", tuple(spans.ids))
+            start = first + len(ids) - len(spans.ids)
+            result[prompt, text, tail] = CandidateTokens(ids, start, len(spans.ids) - last, straddles)
+        return result
+
+    def _prompts(self, texts: Iterable[str], tokenisation: Tokenisation) -> dict[str, Ids]:
+        distinct = list(dict.fromkeys(texts))
+        prompts = {text: self._in_front(tokenisation, ids) for text, ids in zip(distinct, self.text.alone(distinct), strict=True)}
+        self._warn_of_doubled(prompts, self.prefix(tokenisation))
+        return prompts
+
+    def _in_front(self, tokenisation: Tokenisation, ids: Ids) -> Ids:
+        """The prefix and the ids, less what of the prefix the text itself begins with (a chat template's literal BOS)."""
+        prefix = self.prefix(tokenisation)
+        there = next((n for n in range(len(prefix), 0, -1) if ids[:n] == prefix[-n:]), 0)
+        return prefix[: len(prefix) - there] + ids
+
+    def _warn_of_doubled(self, prompts: Mapping[str, Ids], prefix: Ids) -> None:
+        """Once: a prompt that holds the prefix's token again further on, which is seldom meant."""
+        for text, ids in prompts.items():
+            if not self._warned and any(token in prefix for token in ids[len(prefix) :]):
+                self._warned = True
+                spelt = "".join(spellings(self.tokenizer, prefix))
+                note(f"the prompt {text[:60]!r} holds {spelt!r} as text, behind the one that every prompt begins with")
+
+
 @dataclass(frozen=True, slots=True)
 class CandidateTokens:
-    """``sequence``: context and candidate; the tokens from ``start`` on are scored, the last ``tail_tokens`` are the tail's."""
+    """``sequence``: context and candidate; tokens from ``start`` on are scored, the last ``tail_tokens`` are the tail's."""
 
     sequence: Ids
     start: int
@@ -46,168 +143,119 @@ class RequestTokens:
     candidates: tuple[CandidateTokens, ...]
 
 
-class PromptTokeniser:
-    """Tokenises the requests of a file, each distinct string once and all strings in one batch.
+Context = tuple[Ids, int, Ids]
+"""Ids left of the slot, number of masks, ids right of it."""
 
-    add_bos: None for the rule above, True or False to put BOS in front, or not, in both tokenisations.
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Filling:
+    """Candidates in a slot: the pieces of each, and which of them (by number) share a context, hence a forward."""
+
+    pieces: tuple[Ids, ...]
+    contexts: Mapping[Context, tuple[int, ...]]
+    usual_of: Mapping[int, Context]
+
+    def usual(self, masks: int) -> Context:
+        """The context that most candidates of so many pieces have; where none has so many, that most candidates have."""
+        if masks in self.usual_of:
+            return self.usual_of[masks]
+        left, _, right = max(self.usual_of.values(), key=lambda c: (len(self.contexts[c]), c), default=((), 0, ()))
+        return left, masks, right
+
+
+@dataclass(frozen=True, slots=True)
+class SlotTokens:
+    """A sentence with a slot: ``left`` and ``right`` stand outside the filling's own contexts."""
+
+    left: Ids
+    right: Ids
+    filling: Filling
+
+
+class SlotTokeniser:
+    """Tokenises sentences with a slot for a masked model: each candidate filled in, and then cut out again.
+
+    In training the model saw whole sentences, of which some tokens were then masked. So the pieces of a candidate
+    are those that overlap it, or the white space before it, in the filled sentence, and no others.
     """
 
-    def __init__(self, tokenizer: Any, add_bos: bool | None = None) -> None:
-        self.tokenizer = tokenizer
-        self.bos: int | None = tokenizer.bos_token_id
-        self.add_bos = add_bos
-        self._adds_bos = self.bos is not None and self._defaults([""])[0][:1] == (self.bos,)
-        self._offsets = _offset_tokenizer(tokenizer)
-        self._cuts_before_blanks = self._offsets is not None and _cuts_before_blanks(self._offsets)
-        if add_bos and self.bos is None:
-            raise UserError(f"tokenizer of {tokenizer.name_or_path} has no BOS token to put in front; leave the BOS setting at its default")
+    def __init__(self, tokenizer: Any) -> None:
+        self.text = TextTokeniser(tokenizer)
 
-    def bos_in(self, tokenisation: Tokenisation) -> bool:
-        """Whether sequences of this tokenisation begin with BOS."""
-        if self.add_bos is not None:
-            return self.add_bos
-        return self._adds_bos if tokenisation == "separate" else self.bos is not None
+    def tokenise(self, slots: Sequence[tuple[str, str, tuple[str, ...]]]) -> list[SlotTokens]:
+        """slots: left text, right text and the candidates for what is between them."""
+        fillings: dict[tuple[str, str, tuple[str, ...]], Filling] = {}
+        far: dict[str, Ids] = {}
+        cuts = []
+        for left, right, candidates in slots:
+            before, behind = self._near(left, right, candidates)
+            cuts.append((left[:before], right[behind:], (left[before:], right[:behind], candidates)))
+            far |= dict.fromkeys((left[:before], right[behind:]), ())
+        far = dict(zip(far, self.text.alone(list(far)), strict=True))
+        for _, _, near in cuts:
+            if near not in fillings:
+                fillings[near] = self.fill(*near)
+        return [SlotTokens(far[left], far[right], fillings[near]) for left, right, near in cuts]
 
-    def tokenise(self, requests: Sequence[Request], tokenisation: Tokenisation) -> list[RequestTokens]:
-        """Token ids of every request, in order; prompts or candidates may come out empty."""
-        prompts = self._prompts((request.prompt for request in requests), tokenisation)
-        pairs = dict.fromkeys((r.prompt, c.text, c.tail) for r in requests for c in r.candidates)
-        whole = {pair for pair in pairs if tokenisation == "joint" and not self._parts(pair)}
-        apart = [pair for pair in pairs if pair not in whole]
-        tokens = self._together([pair for pair in pairs if pair in whole]) | self._apart(apart, prompts)
-        return [RequestTokens(prompts[r.prompt], tuple(tokens[r.prompt, c.text, c.tail] for c in r.candidates)) for r in requests]
+    def _near(self, left: str, right: str, candidates: tuple[str, ...]) -> tuple[int, int]:
+        """Where left and right text can be cut so that the middle part is tokenised on its own as in the sentence.
 
-    def _parts(self, pair: Pair) -> bool:
-        """Whether prompt and candidate give the same tokens alone and in one string."""
-        prompt, text, tail = pair
-        return self._cuts_before_blanks and (text + tail)[:1] == " " and not prompt[-1:].isspace() and prompt != ""
+        Facts of a relation then share the middle part, and its tokens: a template is the same around its slot.
+        """
+        held = any(token in text for token in self.text.greedy for text in (left, right, *candidates))
+        if held or not self.text.cuts_before_blanks:
+            return 0, len(right)
+        before = next((i for i in range(len(left) - 1, 0, -1) if left[i] == " " and is_solid(left[i - 1])), 0)
+        behind = next((i for i in range(1, len(right)) if right[i] == " " and is_solid(right[i - 1])), len(right))
+        return before, behind
 
-    def _apart(self, pairs: Sequence[Pair], prompts: Mapping[str, Ids]) -> dict[Pair, CandidateTokens]:
-        """The candidate's ids, tokenised alone, behind the prompt's."""
-        texts = list(dict.fromkeys(text for _, text, tail in pairs if not tail))
-        alone = dict(zip(texts, self._bare(texts), strict=True))
-        tailed = self._with_offsets(text + tail for _, text, tail in pairs if tail)
-        result = {}
-        for prompt, text, tail in pairs:
-            ids, tail_tokens = alone.get(text, ()), 0
-            if tail:
-                ids, tail_tokens = tuple(tailed[text + tail].ids), _tokens_from(tailed[text + tail], len(text))
-            result[prompt, text, tail] = CandidateTokens(prompts[prompt] + ids, len(prompts[prompt]), tail_tokens, False)
-        return result
-
-    def _together(self, pairs: Sequence[Pair]) -> dict[Pair, CandidateTokens]:
-        """One string each, cut by offsets."""
-        whole = self._with_offsets(map("".join, pairs))
-        front: Ids = (self.bos,) if self.bos is not None and self.bos_in("joint") else ()
-        result = {}
-        for prompt, text, tail in pairs:
-            encoding = whole[prompt + text + tail]
-            ids = tuple(encoding.ids)
-            first = _first_ending_after(encoding, len(prompt))
-            tail_tokens = min(_tokens_from(encoding, len(prompt) + len(text)), len(ids) - first) if tail else 0
-            straddles = first < len(ids) and _start(encoding, first) < len(prompt)
-            added = () if ids[:1] == front else front
-            result[prompt, text, tail] = CandidateTokens(added + ids, len(added) + first, tail_tokens, straddles)
-        return result
-
-    def _prompts(self, texts: Iterable[str], tokenisation: Tokenisation) -> dict[str, Ids]:
-        distinct = list(dict.fromkeys(texts))
-        if tokenisation == "separate" and self.add_bos in (None, self._adds_bos):
-            return dict(zip(distinct, self._defaults(distinct), strict=True))
-        front: Ids = (self.bos,) if self.bos is not None and self.bos_in(tokenisation) else ()
-        return {text: ids if ids[:1] == front else front + ids for text, ids in zip(distinct, self._bare(distinct), strict=True)}
-
-    def _defaults(self, texts: list[str]) -> list[Ids]:
-        return self._call(texts, add_special_tokens=True)
-
-    def _bare(self, texts: list[str]) -> list[Ids]:
-        return self._call(texts, add_special_tokens=False)
-
-    def _call(self, texts: list[str], add_special_tokens: bool) -> list[Ids]:
-        if not texts:
-            return []
-        encoded = self.tokenizer(texts, add_special_tokens=add_special_tokens, return_attention_mask=False, return_token_type_ids=False)
-        return [tuple(ids) for ids in encoded["input_ids"]]
-
-    def _with_offsets(self, texts: Iterable[str]) -> dict[str, Encoding]:
-        """Each distinct text without special tokens, with the character span of every token."""
-        distinct = list(dict.fromkeys(texts))
-        if not distinct:
-            return {}
-        if self._offsets is None:
-            raise UserError(
-                f"tokenizer of {self.tokenizer.name_or_path} gives no character offsets, which joint tokenisation and tails need;"
-                " use a model with a tokenizer.json, or protocol paper without tails"
-            )
-        return dict(zip(distinct, self._offsets.encode_batch(distinct, add_special_tokens=False), strict=True))
+    def fill(self, left: str, right: str, candidates: tuple[str, ...]) -> Filling:
+        """Candidates in one sentence."""
+        spans = self.text.spans(left + candidate + right for candidate in candidates)
+        start = len(left.rstrip())
+        pieces: list[Ids] = []
+        contexts: dict[Context, list[int]] = {}
+        for number, candidate in enumerate(candidates):
+            filled = spans[left + candidate + right]
+            ids, end = tuple(filled.ids), len(left) + len(candidate)
+            first, last = tokens_in(filled, start, end)
+            if not candidate or _first_ending_after(filled, len(left)) >= last:  # no token is the candidate's own
+                first = last
+            pieces.append(ids[first:last])
+            if first < last:
+                contexts.setdefault((ids[:first], last - first, ids[last:]), []).append(number)
+        usual = {c[1]: c for c in sorted(contexts, key=lambda c: (len(contexts[c]), c))}  # the last one stays
+        return Filling(tuple(pieces), {context: tuple(numbers) for context, numbers in contexts.items()}, usual)
 
 
-def _first_ending_after(encoding: Encoding, position: int) -> int:
+def tokens_in(spans: Spans, start: int, end: int | None) -> tuple[int, int]:
+    """The tokens ``[first, last)`` that overlap the characters ``[start, end)``; end: None for the rest of the text.
+
+    prompt  P P P │ c c c c │ t t      tokens that cross either bar are the candidate's
+           [0  ][1   ][2   ][3   ]     first = 1, last = 3
+    """
+    first, count = _first_ending_after(spans, start), len(spans.ids)
+    if end is None:
+        return first, count
+    last = _first_ending_after(spans, end)
+    if last < count and _span(spans, last)[0] < end:
+        last += 1
+    return first, max(first, last)
+
+
+def _first_ending_after(spans: Spans, position: int) -> int:
     """The first token whose span ends after character ``position``; the number of tokens if none does."""
-    token = encoding.char_to_token(position)  # much quicker than looking at every span
+    token = spans.char_to_token(position)  # much quicker than looking at every span
     if token is None:  # past the end, or a character that the tokenizer drops
-        token = next((number for number, (_, end) in enumerate(encoding.offsets) if end > position), len(encoding.ids))
+        token = next((number for number, (_, end) in enumerate(spans.offsets) if end > position), len(spans.ids))
     return token
 
 
-def _start(encoding: Encoding, token: int) -> int:
+def _start(spans: Spans, token: int) -> int:
     """Where a token's span begins; characters that were dropped before it belong to it."""
-    start, _ = encoding.token_to_chars(token) or (0, 0)
-    _, before = (encoding.token_to_chars(token - 1) if token else None) or (0, 0)
-    return min(start, before)
+    before = _span(spans, token - 1)[1] if token else 0
+    return min(_span(spans, token)[0], before)
 
 
-def _tokens_from(encoding: Encoding, position: int) -> int:
-    """How many of the last tokens begin at or after character ``position``."""
-    first = _first_ending_after(encoding, position)
-    crosses = first < len(encoding.ids) and _start(encoding, first) < position
-    return len(encoding.ids) - first - crosses
-
-
-def _offset_tokenizer(tokenizer: Any) -> Tokenizer | None:
-    """A copy of the fast tokenizer without its post-processor.
-
-    The post-processor of byte-level tokenizers trims white space from the spans (`` Paris`` would begin at its P), so
-    that a token across the prompt's trailing blank could not be seen.
-    """
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if not isinstance(backend, Tokenizer):
-        return None
-    copy = Tokenizer.from_str(backend.to_str())
-    copy.no_truncation()
-    copy.no_padding()
-    try:
-        copy.post_processor = None
-    except (TypeError, AttributeError):
-        from tokenizers.processors import Sequence as Processors
-
-        copy.post_processor = Processors([])
-    return copy
-
-
-def _cuts_before_blanks(tokenizer: Tokenizer) -> bool:
-    """Whether text is always cut in front of a blank that follows something else, whatever stands around.
-
-    So it is with GPT-2's pattern: no alternative of it has white space behind anything else, and none looks back. Added
-    tokens are cut out before, hence none may hold a blank or reach for its neighbours.
-    """
-    settings = json.loads(tokenizer.to_str())
-    cutter, model = settings["pre_tokenizer"] or {}, settings["model"]
-    return (
-        settings["normalizer"] is None
-        and cutter.get("type") == "ByteLevel"
-        and cutter["use_regex"]
-        and not cutter["add_prefix_space"]
-        and model["type"] == "BPE"
-        and not model["dropout"]
-        and not any(" " in t["content"] or t["lstrip"] or t["rstrip"] or t["single_word"] for t in settings["added_tokens"])
-    )
-
-
-def spellings(tokenizer: Any, token_ids: Sequence[int]) -> list[str]:
-    """Tokens for showing to a person: those of byte-level vocabularies as the text they stand for, where it is whole characters."""
-    spelled = [str(token) for token in tokenizer.convert_ids_to_tokens(list(token_ids))]
-    decoder = getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", None)
-    if not isinstance(decoder, decoders.ByteLevel):
-        return spelled
-    return [token if "\ufffd" in (text := decoder.decode([token])) else text for token in spelled]
+def _span(spans: Spans, token: int) -> tuple[int, int]:
+    return spans.token_to_chars(token) or (0, 0)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from fluent.console import UserError, note
 from fluent.scoring.contract import Candidate, CandidateScore, Request, RequestScore, Scorer, score_packs
 from fluent.scoring.executors import typed_chunks
-from fluent.scoring.masked_contract import TypedQuery
+from fluent.scoring.masked_contract import PieceScore, TypedQuery, TypedResult
+from fluent.scoring.spelling import readable
 from probes.mlama.ordering import Ordered, order
 from probes.mlama.questions import Question
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 CHUNK = 48
 """Questions that are scored and put in order at a time: bounds the scores of 1,000 and more candidates in memory."""
+
+NOTHING = ""
+"""The prediction where no candidate competes: each has an unknown piece in this sentence."""
 
 Row = dict[str, Any]
 
@@ -35,24 +39,24 @@ class MaskedAsker:
     def __init__(
         self, scorer: MaskedScorer, candidates: Sequence[str], *, untyped: bool, max_masks: int | None, top: int, compat: bool
     ) -> None:
-        self.scorer, self.untyped, self.top, self.compat = scorer, untyped, top, compat
-        pieces = dict(zip(candidates, scorer.pieces(candidates), strict=True))
-        self.status = {label: self._status(ids, max_masks) for label, ids in pieces.items()}
-        self.competing = tuple(label for label in candidates if self.status[label] == "ok")
-        if not self.competing:
+        self.scorer, self.untyped, self.max_masks, self.top, self.compat = scorer, untyped, max_masks, top, compat
+        alone = dict(zip(candidates, scorer.pieces(candidates), strict=True))
+        unknown = scorer.loaded.tokenizer.unk_token_id
+        if all(not ids or unknown in ids for ids in alone.values()):
             raise UserError(
                 f"model {scorer.loaded.name} has known pieces for none of the {len(candidates)} candidates; is it made for this script?"
             )
-        self.lengths = {label: len(ids) for label, ids in pieces.items()}
-        self.pieces = pieces
-        self.longest = max(self.lengths[label] for label in self.competing)
+        self.candidates = tuple(candidates)
+        self.status: dict[str, str] = {}
+        """Of each candidate, "ok" if it competed in any question; pieces, and so the status, depend on the sentence."""
+        self.longest = max(len(ids) for ids in alone.values() if max_masks is None or len(ids) <= max_masks) if self.compat else 0
 
-    def _status(self, ids: tuple[int, ...], max_masks: int | None) -> str:
-        if not ids:
+    def _status(self, score: PieceScore) -> str:
+        if not score.token_ids:
             return "no-pieces"
-        if self.scorer.loaded.tokenizer.unk_token_id in ids:
+        if score.unknown:
             return "unknown"
-        return "too-long" if max_masks is not None and len(ids) > max_masks else "ok"
+        return "ok" if score.token_logprobs else "too-long"
 
     def ask(self, questions: Sequence[Question], advance: Callable[[int], None]) -> list[Row]:
         """A row of answers for each question."""
@@ -60,40 +64,43 @@ class MaskedAsker:
         chunks = [questions[start : start + CHUNK] for start in range(0, len(questions), CHUNK)]
         queries = ([self._query(question) for question in chunk] for chunk in chunks)
         for chunk, results in zip(chunks, typed_chunks(self.scorer, queries), strict=True):
-            for question, result in zip(chunk, results, strict=True):
-                gold = question.triple.obj_label
-                means = {label: score.mean for label, score in zip(self.competing, result.candidates, strict=True)}
-                if self.untyped:
-                    rows.append(self._untyped_row(question, result.untyped, means.get(gold)))
-                else:
-                    rows.append(
-                        answer_row(question, order(list(means), list(means.values())), self.lengths[gold], self.status[gold], self.top)
-                    )
+            rows += [self._row(question, result) for question, result in zip(chunk, results, strict=True)]
             advance(len(chunk))
         return rows
 
     def _query(self, question: Question) -> TypedQuery:
-        masks = tuple(range(1, self.longest + 1)) if self.untyped else ()
         layouts = {}
         if self.compat:
             from probes.mlama.displacement import displaced_layout
 
-            for k in sorted({*masks, *(self.lengths[label] for label in self.competing)}):
+            for k in range(1, self.longest + 1):
                 tokenizer = self.scorer.loaded.tokenizer
                 layouts[k] = displaced_layout(tokenizer, self._pieces_of, question.left, question.right, k)
-        return TypedQuery(question.left, question.right, self.competing, masks, layouts)
+        return TypedQuery(question.left, question.right, self.candidates, self.untyped, self.max_masks, layouts)
+
+    def _row(self, question: Question, result: TypedResult) -> Row:
+        scores = dict(zip(self.candidates, result.candidates, strict=True))
+        status = {label: self._status(score) for label, score in scores.items()}
+        for label, one in status.items():
+            self.status[label] = "ok" if self.status.get(label) == "ok" else one
+        means = {label: score.mean for label, score in scores.items() if status[label] == "ok"}
+        self.longest = max(self.longest, *(len(scores[label].token_ids) for label in means), 0)
+        gold = question.triple.obj_label
+        if self.untyped:
+            return self._untyped_row(question, result.untyped, scores[gold], status[gold])
+        return answer_row(question, order(list(means), list(means.values())), len(scores[gold].token_ids), status[gold], self.top)
 
     def _pieces_of(self, word: str) -> tuple[int, ...]:
         return self.scorer.pieces([word])[0]
 
-    def _untyped_row(self, question: Question, found: Any, gold_score: float | None) -> Row:
-        gold = question.triple.obj_label
+    def _untyped_row(self, question: Question, found: Mapping[int, PieceScore], gold: PieceScore, status: str) -> Row:
         answers = sorted(found.values(), key=lambda score: (-score.mean, len(score.token_ids)))
-        texts = [self.scorer.loaded.tokenizer.decode(list(answer.token_ids)) for answer in answers]
-        right = answers[0].token_ids == self.pieces[gold]
+        texts = [readable(self.scorer.loaded.tokenizer, answer.token_ids).strip() for answer in answers]
+        right = bool(answers) and answers[0].token_ids == gold.token_ids
         return {
-            **_known(question), "prediction": texts[0], "score": answers[0].mean, "rank": 1 if right else None, "correct": right,
-            **_gold(gold_score, self.lengths[gold], self.status[gold]), "tied": 0,
+            **_known(question), "prediction": next(iter(texts), NOTHING),
+            "score": answers[0].mean if answers else math.nan, "rank": 1 if right else None, "correct": right,
+            **_gold(gold.mean if status == "ok" else None, len(gold.token_ids), status), "tied": 0,
             "top": texts[: self.top], "top_scores": [answer.mean for answer in answers[: self.top]],
         }  # fmt: skip
 
@@ -104,6 +111,7 @@ class CausalAsker:
     def __init__(self, scorer: Scorer, candidates: Sequence[str], *, whole: bool, top: int, packs: Path) -> None:
         self.scorer, self.candidates, self.whole, self.top, self.packs = scorer, tuple(candidates), whole, top, packs
         self.longest = 0
+        self.status: dict[str, str] = {}
 
     def ask(self, questions: Sequence[Question], advance: Callable[[int], None]) -> list[Row]:
         """A row of answers for each question; finished packs are kept until the relation is done."""
@@ -147,7 +155,8 @@ def answer_row(question: Question, ordered: Ordered, gold_pieces: int, status: s
     rank = ordered.rank(question.triple.obj_label)
     gold_score = ordered.scores[rank - 1] if rank is not None else None
     return {
-        **_known(question), "prediction": ordered.labels[0], "score": ordered.scores[0], "rank": rank, "correct": rank == 1,
+        **_known(question), "prediction": next(iter(ordered.labels), NOTHING),
+        "score": next(iter(ordered.scores), math.nan), "rank": rank, "correct": rank == 1,
         **_gold(gold_score, gold_pieces, status), "tied": ordered.tied_with_best,
         "top": list(ordered.labels[:top]), "top_scores": list(ordered.scores[:top]),
     }  # fmt: skip

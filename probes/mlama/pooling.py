@@ -92,7 +92,8 @@ def votes_of(results: Results, relation: str) -> dict[int, list[Vote]]:
             continue
         entities = entities_of(frame, english)
         for lineid, prediction, score in zip(frame.index, frame["prediction"], frame["score"], strict=True):
-            votes.setdefault(lineid, []).append(Vote(lang, entities.get(prediction, english_name(prediction)), score))
+            if prediction:
+                votes.setdefault(lineid, []).append(Vote(lang, entities.get(prediction, english_name(prediction)), score))
     return votes
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from fluent.records.atomic import check_writable
 from fluent.records.facts import read_templates
 from fluent.records.source import open_source
 from fluent.scoring.executors import Cluster, add_executor_arguments, cluster_of, load_in
+from fluent.scoring.text_tokens import prefix_name
 from probes.mlama.asking import CausalAsker, MaskedAsker, Row, with_gold
 from probes.mlama.candidates import CandidateLists
 from probes.mlama.questions import QuestionSet, make_questions
@@ -217,13 +219,19 @@ def read_template_sets(path: Path | None) -> dict[str, Mapping[str, str]] | None
 
 def _settings(options: Options, questions: QuestionSet, candidates: tuple[str, ...], stamp: list[list[Any]]) -> dict[str, Any]:
     facts = [(one.triple.lineid, one.left, one.right, one.triple.obj_label) for one in questions.questions]
+    how = {"tokenisation": _tokenisation(options)} if options.method in {"tyq", "untyq"} else {}
     return {
-        "model": without_home(options.model), "revision": options.revision, "stamp": stamp, "method": options.method,
+        "model": without_home(options.model), "revision": options.revision, "stamp": stamp, "method": options.method, **how,
         "compat": options.compat,
         "template": questions.template, "facts_sha256": _digest(facts),
         "candidates": len(candidates), "candidates_sha256": _digest(candidates), "max_masks": options.max_masks, "top": options.top,
         "limit": options.limit, "device": options.device, "dtype": options.dtype,
     }  # fmt: skip
+
+
+def _tokenisation(options: Options) -> str:
+    """Of a masked model: a candidate is tokenised in its sentence, or apart, as the published evaluator did."""
+    return "separate" if options.compat else "joint"
 
 
 def _digest(value: Any) -> str:
@@ -240,17 +248,15 @@ def _answer(
         asker = MaskedAsker(
             scorer, competing, untyped=options.method == "untyq", max_masks=options.max_masks, top=options.top, compat=options.compat
         )
-        out_of_it = {status: sum(one == status for one in asker.status.values()) for status in ("too-long", "unknown", "no-pieces")}
     else:
         asker = CausalAsker(scorer, competing, whole=options.method == "causal-sentence", top=options.top, packs=packs_of(path))
-        out_of_it = {}
-    dropped = {status: count for status, count in out_of_it.items() if count}
-    if dropped:
-        told = ", ".join(f"{count} {status}" for status, count in dropped.items())
-        note(f"{questions.lang} {questions.relation}: of {len(competing)} candidates do not compete: {told}")
     started = datetime.now(UTC)
     with progress_bar(total=len(asked), unit="facts", label=f"{questions.lang} {questions.relation}") as bar:
         rows = asker.ask(asked, bar.update)
+    dropped = dict(Counter(status for status in asker.status.values() if status != "ok"))
+    if dropped:
+        told = ", ".join(f"{count} {status}" for status, count in dropped.items())
+        note(f"{questions.lang} {questions.relation}: of {len(competing)} candidates do not compete: {told}")
     for row in rows:
         if row["gold"] in added and row["gold_status"] == "ok":
             row["gold_status"] = "added"
@@ -277,10 +283,11 @@ def _made_by(scorer: Any, options: Options) -> dict[str, Any]:
         return {
             "model": shown, "revision": made.revision, "dtype": made.dtype, "device": made.device, "arithmetic": "float32",
             "path": made.path, "path_reason": made.path_reason, "tokenisation": "joint", "bos": made.bos, "self_check": made.self_check,
-            "packages": made.versions,
+            "packages": made.versions, "tokenizer": made.tokenizer,
         }  # fmt: skip
     loaded = scorer.loaded
     return {
         "model": shown, "revision": loaded.revision, "dtype": loaded.dtype, "device": str(loaded.device), "arithmetic": "float32",
-        "path": "masked", "path_reason": "a masked model has one path", "tokenisation": "separate", "bos": bool(scorer.before),
+        "path": "masked", "path_reason": "a masked model has one path", "tokenisation": _tokenisation(options),
+        "bos": prefix_name(loaded.tokenizer, scorer.before),
     }  # fmt: skip

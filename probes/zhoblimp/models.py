@@ -1,4 +1,4 @@
-"""Which models and checkpoints are to be scored, and how each is loaded: BOS exactly once, whatever its tokenizer does."""
+"""Which models and checkpoints are to be scored, and how each is loaded: a token in front exactly once, whatever its tokenizer does."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def _checkpoints(folder: Path) -> list[str]:
 
 
 def load(target: Target, *, device: str, dtype: str) -> CausalScorer:
-    """The scorer for a target. A tokenizer without BOS gets its EOS in front instead (as in the published evaluation)."""
+    """The scorer for a target. A tokenizer that puts nothing in front gets BOS, or else EOS, there (as in the published evaluation)."""
     from fluent.scoring.causal import load_scorer
 
     revision = target.revision if target.location == target.name else None
     scorer = load_scorer(target.location, device=device, dtype=dtype, revision=revision)
     tokeniser = scorer.tokeniser
-    if tokeniser.bos is None:
+    if not tokeniser.prefix("joint"):
         tokeniser.bos = tokeniser.tokenizer.eos_token_id
         if tokeniser.bos is None:
             raise UserError(f"tokenizer of {target.name} has neither BOS nor EOS to put in front of a sentence; add one to its config")

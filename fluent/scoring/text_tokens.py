@@ -1,0 +1,207 @@
+"""What a tokenizer does with a text: its own special tokens around it, where each token lies, where text may be cut."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tokenizers import Tokenizer
+
+from fluent.console import UserError
+
+Ids = tuple[int, ...]
+
+
+class Spans(Protocol):
+    """Token ids with the characters of each: ``tokenizers.Encoding``, or ``_Aligned`` for tokenizers without offsets."""
+
+    @property
+    def ids(self) -> list[int]:
+        """Token ids."""
+
+    @property
+    def offsets(self) -> list[tuple[int, int]]:
+        """The span of each."""
+
+    def char_to_token(self, position: int) -> int | None:
+        """The first token that holds this character; None where no token does."""
+
+    def token_to_chars(self, token: int) -> tuple[int, int] | None:
+        """A token's span."""
+
+
+class TextTokeniser:
+    """A tokenizer, the special tokens that it puts around a text, and where in the text each token lies."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+        self.front, self.back = special_tokens_around(tokenizer)
+        self._offsets = _offset_tokenizer(tokenizer)
+        settings = json.loads(self._offsets.to_str()) if self._offsets is not None else None
+        self.cuts_before_blanks = settings is not None and _cuts_before_blanks(settings)
+        # Added tokens that swallow neighbouring blanks (RoBERTa's <mask>): a text that holds one is tokenised whole.
+        self.greedy = tuple(t["content"] for t in settings["added_tokens"] if _is_greedy(t)) if settings is not None else ()
+
+    def alone(self, texts: Sequence[str]) -> list[Ids]:
+        """Token ids of each text without special tokens."""
+        if not texts:
+            return []
+        encoded = self.tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False, return_token_type_ids=False)
+        return [tuple(ids) for ids in encoded["input_ids"]]
+
+    def spans(self, texts: Iterable[str]) -> dict[str, Spans]:
+        """Each distinct text without special tokens, with the character span of every token."""
+        distinct = list(dict.fromkeys(texts))
+        if not distinct:
+            return {}
+        if self._offsets is not None:
+            encoded: list[Any] = self._offsets.encode_batch(distinct, add_special_tokens=False)
+            return dict(zip(distinct, encoded, strict=True))
+        return {text: _align(self.tokenizer, text, ids) for text, ids in zip(distinct, self.alone(distinct), strict=True)}
+
+
+def special_tokens_around(tokenizer: Any) -> tuple[Ids, Ids]:
+    """What the tokenizer puts before and behind a text by default."""
+    for text in ("a", "1", "."):
+        with_special, bare = (tuple(tokenizer(text, add_special_tokens=add)["input_ids"]) for add in (True, False))
+        for start in range(len(with_special) - len(bare) + 1):
+            if bare and with_special[start : start + len(bare)] == bare:
+                return with_special[:start], with_special[start + len(bare) :]
+    raise UserError(
+        f"tokenizer of {tokenizer.name_or_path} gives 'a', '1' and '.' other tokens with special tokens than without,"
+        " so its prefix cannot be told; check its files"
+    )
+
+
+def prefix_name(tokenizer: Any, prefix: Sequence[int]) -> str:
+    """For signatures: "0" for no prefix, "1" for the tokenizer's BOS, else the tokens' text (``</s>``, ``[CLS]``)."""
+    if tuple(prefix) == (tokenizer.bos_token_id,):
+        return "1"
+    return "".join(map(str, tokenizer.convert_ids_to_tokens(list(prefix)))) or "0"
+
+
+def tokenizer_identity(tokenizer: Any) -> str:
+    """sha256, as 16 hex digits, of what each token id stands for: equal where token ids mean the same."""
+    meanings = sorted((number, token) for token, number in tokenizer.get_vocab().items())
+    return hashlib.sha256(json.dumps(meanings).encode()).hexdigest()[:16]
+
+
+def _offset_tokenizer(tokenizer: Any) -> Tokenizer | None:
+    """A copy of the fast tokenizer without its post-processor.
+
+    The post-processor of byte-level tokenizers trims white space from the spans (`` Paris`` would begin at its P), so
+    that a token across the prompt's trailing blank could not be seen.
+    """
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if not isinstance(backend, Tokenizer):
+        return None
+    copy = Tokenizer.from_str(backend.to_str())
+    copy.no_truncation()
+    copy.no_padding()
+    try:
+        copy.post_processor = None
+    except (TypeError, AttributeError):
+        from tokenizers.processors import Sequence as Processors
+
+        copy.post_processor = Processors([])
+    return copy
+
+
+# Normalizers that change characters where they are: what they make of a text, they make of its parts.
+_LOCAL = {
+    "BertNormalizer", "Precompiled", "Lowercase", "StripAccents", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Strip",
+}  # fmt: skip
+
+
+def _cuts_before_blanks(settings: Mapping[str, Any]) -> bool:
+    """Whether text is always cut in front of a blank that follows a letter, digit or mark, whatever stands around.
+
+    So it is with GPT-2's pattern: no alternative of it has white space behind anything else, and none looks back. So
+    it is where white space is dropped first and the words between are tokenised alone (BERT, XLM-R, T5), and where
+    blanks become ▁ that begin a word, also the first (ALBERT, XGLM).
+    """
+    model, first, *others = settings["model"], *_steps(settings["pre_tokenizer"], "pretokenizers")
+    kind = first.get("type")
+    if model.get("dropout"):
+        return False
+    if kind == "ByteLevel":
+        return settings["normalizer"] is None and first["use_regex"] and not others
+    words = kind in {"BertPreTokenizer", "WhitespaceSplit", "Whitespace"} and all(
+        step["type"] in {"Punctuation", "Digits"} or (step["type"] == "Metaspace" and step["prepend_scheme"] != "first") for step in others
+    )
+    pieces = kind == "Metaspace" and first["split"] and first["prepend_scheme"] == "always" and not others
+    return (words or pieces) and all(map(_is_local, _steps(settings["normalizer"], "normalizers")))
+
+
+def _steps(settings: Mapping[str, Any] | None, name: str) -> list[Mapping[str, Any]]:
+    """A ``Sequence``'s parts, or the one part itself; one without a type where there is none."""
+    if settings is not None and settings["type"] == "Sequence":
+        return list(settings[name]) or [{}]
+    return [settings or {}]
+
+
+def _is_local(normalizer: Mapping[str, Any]) -> bool:
+    if normalizer.get("type") != "Replace":
+        return not normalizer or normalizer["type"] in _LOCAL
+    (pattern,) = normalizer["pattern"].values()
+    return pattern == " {2,}" or (pattern.isprintable() and " " not in pattern and not set(pattern) & set("\\[](){}*+?^$|."))
+
+
+def _is_greedy(added_token: Mapping[str, Any]) -> bool:
+    """Whether an added token holds a blank or reaches for its neighbours."""
+    reaches = added_token["lstrip"] or added_token["rstrip"] or added_token["single_word"]
+    return reaches or " " in added_token["content"]
+
+
+def is_solid(character: str) -> bool:
+    """A character behind which a blank is a blank: no white space, none that is normalised away, no combining mark."""
+    return character.isalnum() or (character != "" and character in string.punctuation)
+
+
+@dataclass(frozen=True, slots=True)
+class _Aligned:
+    """Spans found by looking for each piece in the text, for tokenizers that give none."""
+
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+
+    def char_to_token(self, position: int) -> int | None:
+        """The first token that holds this character; None where no token does."""
+        return next((n for n, (start, end) in enumerate(self.offsets) if start <= position < end), None)
+
+    def token_to_chars(self, token: int) -> tuple[int, int] | None:
+        """A token's span."""
+        return self.offsets[token]
+
+
+def _align(tokenizer: Any, text: str, ids: Ids) -> _Aligned:
+    """Each piece where the text goes on with it; ``UserError`` where it does not (the tokenizer changed the text).
+
+    A piece's span begins where the one before ends, so that it has the white space before it; unknown pieces share
+    what lies between the known ones around them.
+    """
+    offsets: list[tuple[int, int]] = []
+    place = unknown = 0
+    for piece in tokenizer.convert_ids_to_tokens(list(ids)):
+        if piece == tokenizer.unk_token:
+            unknown += 1
+            continue
+        surface = piece.removeprefix("##").removesuffix("@@").removesuffix("</w>").replace("▁", "")
+        begin = text.find(surface, place)
+        if begin < 0 or (not unknown and text[place:begin].strip()):
+            raise UserError(
+                f"tokenizer of {tokenizer.name_or_path} gives no character offsets, and its piece {piece!r} is not in"
+                f" {text[:60]!r}; use a model with a tokenizer.json, or protocol paper without tails"
+            )
+        if unknown:
+            offsets += [(place, begin)] * unknown
+            place, unknown = begin, 0
+        blank = not surface and text[place : place + 1].isspace()  # a lone ▁
+        end = begin + max(len(surface), blank)
+        offsets.append((place, end))
+        place = end
+    return _Aligned(list(ids), offsets + [(place, len(text))] * unknown)
