@@ -18,7 +18,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo results results-check test test-all lint docs comet peers clean
+.PHONY: help install demo results results-check test test-data test-all lint docs comet peers clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -61,6 +61,9 @@ test: $(VENV)/.installed-dev  ## the whole test suite (at most 15 minutes on 2 c
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+
+test-data: $(VENV)/.installed-dev  ## only the tests on the published data (FLUENT_DATA, default ../shared/data)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "data and not slow"
 
 test-all: $(VENV)/.installed-dev  ## the long tests as well
 	$(BIN)/python -m pytest -m "slow or not slow"

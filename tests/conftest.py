@@ -1,7 +1,8 @@
 """Shared fixtures: where the published data lies, and how its absence is told.
 
-One setting, FLUENT_DATA (default ``../shared/data`` beside the repository). The data has no licence, so it is
-never copied into the repository; tests that need it skip elsewhere, and fail in CI, where it must be there.
+One setting, FLUENT_DATA (default ``../shared/data`` beside the repository). The data has no licence, so it is never
+copied into the repository. The fixture ``published`` is the only way to it: a test that takes it, itself or through
+another fixture, is marked ``data``, and skips with a reason where there is none.
 """
 
 from __future__ import annotations
@@ -21,36 +22,22 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 ROOT = Path(__file__).resolve().parent.parent
-DATA = Path(os.environ.get("FLUENT_DATA", ROOT.parent / "shared" / "data"))
-
-_data_tests = {"run": 0, "skipped": 0}
+_DATA = Path(os.environ.get("FLUENT_DATA") or ROOT.parent / "shared" / "data").resolve()
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    if item.get_closest_marker("data") is None or DATA.is_dir():
-        return
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"published data not found at {DATA}; set FLUENT_DATA", pytrace=False)
-    pytest.skip(f"needs the published data; none at {DATA} (set FLUENT_DATA)")
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if "data" not in report.keywords:
-        return
-    if report.skipped:
-        _data_tests["skipped"] += 1
-    elif report.when == "call":
-        _data_tests["run"] += 1
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    terminalreporter.write_line(f"tests on published data: {_data_tests['run']} run, {_data_tests['skipped']} skipped")
+@pytest.hookimpl(tryfirst=True)  # before -m chooses among the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "published" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.data)
 
 
 @pytest.fixture(scope="session")
 def published() -> Path:
-    """Folder of the published data (mark the test with ``@pytest.mark.data``)."""
-    return DATA
+    """Folder of the published data."""
+    if not _DATA.is_dir():
+        pytest.skip(f"needs the published data; none at {_DATA} (set FLUENT_DATA)")
+    return _DATA
 
 
 @pytest.fixture(scope="session")

@@ -171,3 +171,10 @@ CASE = re.compile(r"\.(lower|upper|casefold|swapcase|title)\(\)|\bIGNORECASE\b|\
 def test_case_is_folded_by_language(root: Path) -> None:
     cased = {str(path.relative_to(root)) for path in source_files(root) if CASE.search(path.read_text(encoding="utf-8"))}
     assert sorted(cased - set(CASE_OF_ITS_OWN)) == []
+
+
+def test_published_data_is_reached_through_its_fixture_alone(root: Path) -> None:
+    """Any other way would pass by the mark ``data``: the test would fail on a fresh machine."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (root / "tests").rglob("*.py")}
+    naming = {name for name, text in texts.items() if re.search("FLUENT_DATA|shared.{1,6}data", text)}
+    assert naming == {"conftest.py", "test_architecture.py", "test_stats_notebook.py"}

@@ -19,8 +19,6 @@ from fluent.translating.document import DocumentTranslator
 from fluent.translating.wikidata import Names
 from reader import MLama
 
-pytestmark = pytest.mark.data
-
 EXCEPTIONS = {("ru", "P19"), ("ru", "P36"), ("ru", "P103")}
 """Where the workbooks and the published files differ, or there are no workbooks."""
 OPENING = ("«", "„", "“", '"', "(", "《", "「")

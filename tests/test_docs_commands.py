@@ -14,20 +14,28 @@ from pathlib import Path
 import pytest
 
 from fluent.scoring.causal import CausalScorer
-from tests.conftest import DATA, ROOT
+from tests.conftest import ROOT
 from tests.docs_commands import Step, make_scratch, missing_lines, module_of, pages, run_command, split, steps_of, untagged_commands
 from tests.docs_instead import AS_WRITTEN, CLUSTER, CLUSTER_PROGRAMS, HARMLESS, INSTEAD, NOT_OURS, PARSE, PEERS, Instead
 
 PAGES = [str(path.relative_to(ROOT)) for path in pages(ROOT)]
 INSTALLING = Instead("installs, deletes or runs for long: make prints what it would do", PARSE)
 MENTION = Instead("a name in a sentence, without arguments: asked for its help", "--help")
-NO_DATA = Instead("needs the published data, which is not here", PARSE)
+ON_DATA = Instead("needs the published data: test_commands_on_published_data runs it", PARSE)
+PUBLISHED = ("published", "path/to")
+"""What the pages call the folder of the published data."""
+
+
+def needs_data(step: Step) -> bool:
+    return step.is_command and any(f"{folder}/" in step.text for folder in PUBLISHED)
 
 
 def way_of(step: Step) -> Instead | None:
     """What is run in place of a command; None where it is run as written."""
     if not step.is_command or step.kind == "python":
         return None
+    if needs_data(step):
+        return ON_DATA
     text = " ".join(step.text.split())
     if text in INSTEAD:
         return INSTEAD[text]
@@ -42,8 +50,6 @@ def way_of(step: Step) -> Instead | None:
         return Instead(MENTION.why, f"{text} --help")
     ours = text in NOT_OURS or module_of(words)[0] is not None or words[0] in HARMLESS
     assert ours, f"{step}: no command of ours; say in tests/docs_instead.py what is run in its place, and why"
-    if not DATA.is_dir() and ("published/" in text or "path/to/" in text):
-        return NO_DATA
     return None
 
 
@@ -74,11 +80,6 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, smollm2: CausalScor
     monkeypatch.setattr(causal, "load_scorer", lambda model, **options: smollm2 if model == "smollm2" else load(model, **options))
     monkeypatch.setenv("FLUENT_MLAMA_URL", server)
     monkeypatch.chdir(folder)
-    published = DATA / "fluent_mlama"
-    if published.is_dir():
-        (folder / "published").symlink_to(published)
-        (folder / "path").mkdir()
-        (folder / "path" / "to").symlink_to(published)
     return folder
 
 
@@ -139,6 +140,24 @@ def test_what_only_takes_long_runs_as_written(page: str, scratch: Path) -> None:
     before = fingerprint_of_repository()
     run_page(page, scratch, slow=True)
     assert fingerprint_of_repository() == before
+
+
+def _on_data() -> Iterator[object]:
+    for step in filter(needs_data, (step for page in PAGES for step in steps_of(ROOT / page, ROOT))):
+        way = INSTEAD.get(" ".join(step.text.split()), Instead("", AS_WRITTEN))
+        for choice, marks in ((way.quick, ()), (way.slow, pytest.mark.slow)):
+            if choice not in {"", PARSE}:
+                command = step.text if choice == AS_WRITTEN else choice
+                yield pytest.param(command, id=f"{step.page}:{step.line}", marks=marks)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("command", list(_on_data()))
+def test_commands_on_published_data(published: Path, command: str, scratch: Path) -> None:
+    for folder in PUBLISHED:
+        (scratch / folder).parent.mkdir(exist_ok=True)
+        (scratch / folder).symlink_to(published / "fluent_mlama")
+    run_command(command, ROOT)
 
 
 def _quick_way(step: Step) -> str:

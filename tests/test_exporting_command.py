@@ -310,7 +310,6 @@ def test_labels_with_line_separators_stay_on_their_line(tmp_path: Path) -> None:
     assert [json.loads(line)["subject"] for line in lines] == ["a\u2028b", "subjekt Q2"]
 
 
-@pytest.mark.data
 def test_of_the_published_files_every_row_is_carried_or_listed(published: Path, tmp_path: Path) -> None:
     data = published / "fluent_mlama" / "fixed_data.zip"
     script.main(["export", "lm-eval", "--data", str(data), "-l", "zh", "-r", "P36", "--out", str(tmp_path / "tasks")])

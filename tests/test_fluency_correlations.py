@@ -130,7 +130,6 @@ def test_holm_goes_over_all_languages_and_undefined_ones_have_nothing() -> None:
     assert tested["r_p_holm"].to_numpy() == pytest.approx(multipletests(tested["r_p"], method="holm")[1])
 
 
-@pytest.mark.data
 def test_published_correlations_and_lines_from_the_digitised_gains(published: Path) -> None:
     """Reference values: the r rows of Table 5, and the least-squares lines through the points of Figure 2."""
     folder = DumpFolder(published / "fluent_mlama" / "stats.zip")
@@ -158,7 +157,6 @@ def test_published_correlations_and_lines_from_the_digitised_gains(published: Pa
         assert found[key]["r_p"] == pytest.approx(p, rel=0.05), key
 
 
-@pytest.mark.data
 def test_qe_command_with_the_digitised_gains_in_both_styles(published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["qe", "--stats", str(published / "fluent_mlama" / "stats.zip"), "--back-end", "file", "--scores", str(DIGITISED)]
     words += ["--qe-scale", "wmt20-comet-qe-da, z-scores", "--langs", "ru,cs,uk,hr", "--relations", ",".join(R15), "--resamples", "200"]

@@ -96,7 +96,6 @@ def test_the_papers_fractions_print_as_the_paper_does() -> None:
     ]
 
 
-@pytest.mark.data
 def test_published_proxy_numbers(published: Path, tmp_path: Path) -> None:
     """Rows whose GT or ChatGPT sentence has the feminine verb: how many, R@1 of the three verbalisations, verbs in all rows."""
     counts = QECheck(published / "fluent_mlama" / "stats.zip", tables=tmp_path, style="paper").gender_counts()

@@ -22,7 +22,6 @@ PUBLISHED = {
 """Of gt and of chatgpt: chrF of prompt and sentence, TER of prompt and sentence; then r of chrF (prompt) with the gain in R@1."""
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("lang", ["hr", *(pytest.param(lang, marks=pytest.mark.slow) for lang in ("ru", "cs", "uk"))])
 def test_published_similarities(lang: str, published: Path) -> None:
     folder = DumpFolder(published / "fluent_mlama" / "stats.zip")

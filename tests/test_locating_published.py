@@ -12,7 +12,6 @@ from fluent.locating import Locator
 from fluent.records.benchmark import Benchmark, find_benchmarks, read_benchmark
 from fluent.records.source import open_source
 
-pytestmark = pytest.mark.data
 SAMPLE = [("cs", "P19"), ("es", "P407"), ("hr", "P103"), ("id", "P36"), ("ru", "P127"), ("uk", "P1376"), ("zh", "P740")]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 import torch
 from transformers import BertConfig, BertForMaskedLM
 
@@ -23,7 +22,6 @@ from tests.test_scoring_planted import CHANCE, LEARNT, masked_tokenizer, padded,
 TREX = 41
 
 
-@pytest.mark.data
 def test_published_lists_are_sorted_and_hold_every_relation(published: Path) -> None:
     source = open_source(published / "mlama_objects.zip")
     totals = {}
@@ -43,7 +41,6 @@ def test_published_lists_are_sorted_and_hold_every_relation(published: Path) -> 
     assert sizes == {"P17": 109, "P30": 6, "P279": 431, "P527": 268}
 
 
-@pytest.mark.data
 def test_published_facts_are_counted_and_their_objects_are_candidates(published: Path) -> None:
     data = MLama(published / "mlama1.1_subset.zip")
     table = coverage_table(data).set_index("language")

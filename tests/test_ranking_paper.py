@@ -46,7 +46,6 @@ def wide_dumps(published: Path) -> dict[str, Dump]:
     return {f"{lang}_{relation}": read_dump(source, name) for lang, relation, name in find_dumps(source)}
 
 
-@pytest.mark.data
 def test_row_filter_gives_the_index_of_every_published_dump(published: Path, benchmarks: dict[str, Benchmark]) -> None:
     source = open_source(published / "fluent_mlama" / "stats.zip")
     differing = set()
@@ -66,7 +65,6 @@ def test_row_filter_gives_the_index_of_every_published_dump(published: Path, ben
     assert (only_ours - theirs, theirs - only_ours) == ({181}, {102})
 
 
-@pytest.mark.data
 def test_row_filter_gives_the_index_of_every_wide_dump(wide_dumps: dict[str, Dump], benchmarks: dict[str, Benchmark]) -> None:
     assert len(wide_dumps) == 30
     differing = {
@@ -85,7 +83,6 @@ SAMPLER = [
 ]
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(("key", "kept", "pool", "subject", "count", "first", "last", "digest"), SAMPLER)
 def test_sampler_draws_the_published_distractors(
     benchmarks: dict[str, Benchmark], key: str, kept: int, pool: int, subject: str | None, count: int, first: str, last: str, digest: str
@@ -109,7 +106,6 @@ FEWER_THAN_50 = {
 }  # fmt: skip
 
 
-@pytest.mark.data
 def test_distractor_counts_of_every_published_file(benchmarks: dict[str, Benchmark]) -> None:
     counted = {}
     for key, benchmark in benchmarks.items():  # the counts are those of the narrow dumps
@@ -120,7 +116,6 @@ def test_distractor_counts_of_every_published_file(benchmarks: dict[str, Benchma
     assert counted == FEWER_THAN_50
 
 
-@pytest.mark.data
 def test_narrow_ranks_follow_from_wide_ones(published: Path, wide_dumps: dict[str, Dump]) -> None:
     source = open_source(published / "fluent_mlama" / "stats.zip")
     compared = 0

@@ -215,7 +215,6 @@ def test_command_line_errors_are_one_line_and_status_two(tmp_path: Path, root: P
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
 
 
-@pytest.mark.data
 def test_counts_of_the_published_subset(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = MLama(published / "mlama1.1_subset.zip")
     assert list(data.count_triples().items()) == list(COUNTS.items())
@@ -223,7 +222,6 @@ def test_counts_of_the_published_subset(published: Path, capsys: pytest.CaptureF
     assert "42119 facts; 8 of the 53 official languages are here" in capsys.readouterr().out
 
 
-@pytest.mark.data
 def test_english_counts_the_facts_of_all_nine_source_languages(published: Path) -> None:
     """English holds every fact of the other seven, and 34 that only the two left-out languages (da, vi) have."""
     data = MLama(published / "mlama1.1_subset.zip")

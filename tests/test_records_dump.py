@@ -188,7 +188,6 @@ def test_status_and_aliases_of_cells() -> None:
     assert (aliases_of("a|||b"), aliases_of(["a|||b"]), aliases_of("")) == (["a", "b"], ["a|||b"], [])
 
 
-@pytest.mark.data
 def test_the_dump_without_row_numbers_gets_its_benchmarks(published: Path) -> None:
     benchmarks = open_source(published / "fluent_mlama" / "fixed_data.zip")
     benchmark = read_benchmark(benchmarks, "ru", "P19")

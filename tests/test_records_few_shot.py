@@ -68,7 +68,6 @@ def test_leaked_rows_are_found_by_sentence_and_labels() -> None:
     assert find_leakage(benchmark, FewShot("", (SHOT,))).kept == (0, 2)
 
 
-@pytest.mark.data
 def test_published_few_shot_files_parse_and_the_regular_ones_come_back(published: Path) -> None:
     source = open_source(published / "fluent_mlama" / "chatgpt_prompts")
     assert len(source.names()) == 16
@@ -81,7 +80,6 @@ def test_published_few_shot_files_parse_and_the_regular_ones_come_back(published
         assert parse_few_shot(format_few_shot(few_shot)) == few_shot
 
 
-@pytest.mark.data
 def test_published_leakage(published: Path) -> None:
     """326 rows are shots; 311 of them are ranked, by the narrow dumps and by their row filter alike."""
     folder = published / "fluent_mlama"

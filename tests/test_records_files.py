@@ -20,7 +20,6 @@ WITH_CARRIAGE_RETURNS = {"cs_P19_template_gt_chatgpt.tsv"}  # the published narr
 WITHOUT_ROW_NUMBERS = {"ru_P19_template_gt_chatgpt.tsv"}
 
 
-@pytest.mark.data
 def test_published_benchmarks_are_written_back_byte_for_byte(published: Path, tmp_path: Path) -> None:
     source = open_source(published / "fluent_mlama" / "fixed_data.zip")
     entries = find_benchmarks(source)
@@ -33,7 +32,6 @@ def test_published_benchmarks_are_written_back_byte_for_byte(published: Path, tm
         assert file_sha256(tmp_path / name) == benchmark.sha256
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("archive", COUNTS)
 def test_published_dumps_are_written_back_byte_for_byte(published: Path, archive: str) -> None:
     source = open_source(published / "fluent_mlama" / archive)

@@ -251,7 +251,6 @@ class TestBadInput:
             compare(folder, "--against", str(other))
 
 
-@pytest.mark.data
 def test_published_macro_values_and_their_order(published: Path, tmp_path: Path):
     """Czech, the paper's fifteen relations: the values of Table 1, and gt tells itself from template."""
     relations = "P101,P103,P108,P127,P1376,P159,P19,P20,P36,P364,P407,P449,P463,P495,P740"

@@ -84,7 +84,6 @@ def test_no_few_shot_example_stands_in_a_benchmark_file(root: Path) -> None:
     assert all(audit.shots >= 6 and not audit.rows for audit in audits)
 
 
-@pytest.mark.data
 def test_every_fact_stands_in_the_published_sets(published: Path) -> None:
     known: set[tuple[str, str, str]] = set()
     with zipfile.ZipFile(published / "mlama1.1_subset.zip") as archive:

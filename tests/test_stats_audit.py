@@ -46,7 +46,6 @@ def one(findings: list[Finding], check: str, lang: str, relation: str) -> Findin
     return found
 
 
-@pytest.mark.data
 def test_unequal_ranks_in_22_files_and_the_untestable_ones(findings: list[Finding]) -> None:
     assert files(findings, "unequal-ranks") == {
         "cs": {"P103", "P159", "P19", "P36"},
@@ -60,7 +59,6 @@ def test_unequal_ranks_in_22_files_and_the_untestable_ones(findings: list[Findin
     assert {("es", "P103"), ("zh", "P36"), ("id", "P407"), ("ru", "P364"), ("uk", "P449")} <= untestable
 
 
-@pytest.mark.data
 def test_classes_against_the_wide_dumps(findings: list[Finding]) -> None:
     assert files(findings, "wide-differs", "other-distractors") == {
         "cs": {"P103", "P159", "P19", "P36"},
@@ -75,7 +73,6 @@ def test_classes_against_the_wide_dumps(findings: list[Finding]) -> None:
     assert round(one(findings, "ties", "ru", "P740").share, 2) == 0.31
 
 
-@pytest.mark.data
 def test_rows_that_slipped_and_rows_that_should_not_be_there(findings: list[Finding]) -> None:
     shifted = one(findings, "shifted-rows", "cs", "P19")
     assert (shifted.count, shifted.of, shifted.detail) == (19, 248, "template cells hold those of the row above")
@@ -91,7 +88,6 @@ def test_rows_that_slipped_and_rows_that_should_not_be_there(findings: list[Find
     assert files(findings, "no-row-numbers") == {"ru": {"P19"}}
 
 
-@pytest.mark.data
 def test_precision(findings: list[Finding]) -> None:
     half = [f for f in findings if f.check == "half-precision"]
     assert {f.outcome for f in half} == {"found"}
@@ -100,7 +96,6 @@ def test_precision(findings: list[Finding]) -> None:
     assert all(part in infinite.detail for part in ("template 212", "gt 212", "chatgpt 212"))
 
 
-@pytest.mark.data
 def test_who_is_among_the_distractors(findings: list[Finding]) -> None:
     english = [f for f in findings if f.check == "english-distractors" and f.relation != "P264"]
     shares = sorted(f.share for f in english)
@@ -120,7 +115,6 @@ def test_who_is_among_the_distractors(findings: list[Finding]) -> None:
     assert small["id"] == {"P108"}
 
 
-@pytest.mark.data
 def test_sentences(findings: list[Finding]) -> None:
     share = {}
     for lang in ("cs", "es", "hr", "id", "ru", "uk", "zh"):

@@ -70,7 +70,6 @@ def narrow(published: Path) -> DumpFolder:
     return DumpFolder(published / "fluent_mlama" / "stats.zip")
 
 
-@pytest.mark.data
 def test_recall_lines_are_the_papers_figure_3(narrow: DumpFolder) -> None:
     selection = select(narrow, SLAVIC, R16)
     with look():
@@ -80,7 +79,6 @@ def test_recall_lines_are_the_papers_figure_3(narrow: DumpFolder) -> None:
     assert [round(float(y[4]), 6) for y in line["hr"]] == [0.880222, 0.890944, 0.866128]
 
 
-@pytest.mark.data
 def test_boxes_are_the_papers_figure_4(narrow: DumpFolder) -> None:
     with look():
         figure = figures_ranks.rank_boxes([select(narrow, SLAVIC, R15)])
@@ -92,7 +90,6 @@ def test_boxes_are_the_papers_figure_4(narrow: DumpFolder) -> None:
     assert [round(mean, 6) for mean in means] == [5.084839, 4.147211, 4.807227]
 
 
-@pytest.mark.data
 def test_scatter_and_heat_map_hold_the_gains(narrow: DumpFolder) -> None:
     selection = select(narrow, SLAVIC, R15)
     both = gains(retrieval_gains(selection), read_quality_gains(HERE / "qe_gains.tsv"))
@@ -147,7 +144,6 @@ def test_all_writes_everything_and_latex_sets_it(tmp_path: Path) -> None:
     assert "Output written" in set_document(out)
 
 
-@pytest.mark.data
 def test_latex_sets_every_table_of_the_published_dumps(published: Path, tmp_path: Path) -> None:
     latex()
     folder = published / "fluent_mlama"

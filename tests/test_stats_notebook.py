@@ -35,7 +35,6 @@ def test_notebook_on_shipped_figures(root: Path, tmp_path: Path, monkeypatch: py
     assert "Not from these dumps" not in ours
 
 
-@pytest.mark.data
 def test_notebook_on_published_dumps(root: Path, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = execute(root, tmp_path, monkeypatch, str(published.resolve()))
     general = (published / "fluent_mlama/tables/general_table.tex").read_text(encoding="utf-8")
@@ -53,7 +52,6 @@ def test_notebook_is_shipped_executed(root: Path) -> None:
     assert "/tmp/" not in nbformat.writes(notebook)
 
 
-@pytest.mark.data
 def test_shipped_tables_of_the_paper_are_up_to_date(root: Path, published: Path, tmp_path: Path) -> None:
     statistics = stats.Statistics(published / "fluent_mlama/stats.zip", tables=tmp_path, exclude_short="gt")
     for made in (statistics.general_table(), statistics.inflection_table()):

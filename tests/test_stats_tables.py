@@ -56,7 +56,6 @@ def make(command: str, published: Path, folder: Path, *options: str) -> str:
     return written.read_text(encoding="utf-8")
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(("command", "name"), [("general", "general_table"), ("infl-delta", "infl_delta_table")])
 def test_published_bytes(command: str, name: str, published: Path, tmp_path: Path) -> None:
     make(command, published, tmp_path, "--style", "paper")
@@ -75,7 +74,6 @@ def filled(narrow: DumpFolder, lang: str, relation: str, facts: int, pool: int) 
     return narrowed
 
 
-@pytest.mark.data
 def test_relation_table_bytes_with_stand_ins_for_the_languages_the_data_lacks(narrow: DumpFolder, published: Path) -> None:
     langs = (*SLAVIC, "es", "zh", "vi", "id", "da")
     tables = {(t.lang, t.relation): t for t in narrow.tables([lang for lang in langs if lang not in ("vi", "da")], R15)}
@@ -88,7 +86,6 @@ def test_relation_table_bytes_with_stand_ins_for_the_languages_the_data_lacks(na
     assert relation_table.paper_layout(langs, R15, templates, tables) == expected
 
 
-@pytest.mark.data
 def test_relation_table_cells_of_the_seven_languages(published: Path, tmp_path: Path) -> None:
     ours = make("relations", published, tmp_path, "--style", "paper", "--langs", SEVEN)
     theirs = (published / PAPER_TABLES / "relation_table_all.tex").read_text(encoding="utf-8")
@@ -100,7 +97,6 @@ def test_relation_table_cells_of_the_seven_languages(published: Path, tmp_path: 
     assert len(cells(ours)) == 15
 
 
-@pytest.mark.data
 def test_qe_table_bytes(narrow: DumpFolder, published: Path) -> None:
     """Δ of vi and da, whose dumps the test data lacks, stand in as printed; r of the digitised gains for all others."""
     parts = [select(narrow, SLAVIC, R15), select(narrow, ("es", "zh", "id"), R8)]
@@ -119,7 +115,6 @@ def test_qe_table_bytes(narrow: DumpFolder, published: Path) -> None:
     assert round(p_values["es", "gt"], 2) == 0.28
 
 
-@pytest.mark.data
 def test_values_per_relation(narrow: DumpFolder, wide: DumpFolder) -> None:
     rows = rows_of("oracle_relations.tsv")
     frames = {}
@@ -162,7 +157,6 @@ def macro_values(narrow: DumpFolder) -> dict[str, pd.DataFrame]:
     }
 
 
-@pytest.mark.data
 def test_macro_values(narrow: DumpFolder) -> None:
     values = macro_values(narrow)
     rows = rows_of("oracle_macro.tsv")
@@ -173,7 +167,6 @@ def test_macro_values(narrow: DumpFolder) -> None:
         assert values[row["measure"]].at[row["verbalisation"], row["lang"]] == pytest.approx(float(row["value"]), abs=tolerance), row
 
 
-@pytest.mark.data
 def test_further_statistics(narrow: DumpFolder) -> None:
     formal = {"P101": 0.362, "P103": 0.319, "P108": 0.407, "P19": 0.375, "P20": 0.408, "P264": 0.149, "P463": 0.126}
     found = {r: comma_in_template_only(narrow.table("ru", r)) for r in R16}
@@ -183,7 +176,6 @@ def test_further_statistics(narrow: DumpFolder) -> None:
     assert facts == {"ru": 6365, "cs": 3832, "uk": 4067, "hr": 1897}
 
 
-@pytest.mark.data
 def test_true_distractor_counts(narrow: DumpFolder) -> None:
     """Section 4.3: the published pool sizes are wrong; these are the true least and most distractors of a fact."""
     expected = {
@@ -215,7 +207,6 @@ def test_true_distractor_counts(narrow: DumpFolder) -> None:
         assert (counts.min(), counts.max()) == expected.get((table.lang, table.relation), (50, 50)), table.name
 
 
-@pytest.mark.data
 def test_wide_and_additional_tables_follow_the_definition(narrow: DumpFolder, published: Path, tmp_path: Path) -> None:
     text = make("general-wide", published, tmp_path / "w", "--style", "paper", "--langs", "ru,cs")
     header, template, *_ = [[cell.strip(" \\") for cell in line.split("&")] for line in text.splitlines() if line[:2] in {" v", " t"}]

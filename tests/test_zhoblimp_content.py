@@ -42,7 +42,6 @@ def test_every_correction_is_of_a_paradigm_and_changed_it() -> None:
         assert not known or " / " in before or before not in sentences, line
 
 
-@pytest.mark.data
 def test_no_paradigm_template_or_pair_is_a_published_one(published: Path) -> None:
     folder = published / "zhoblimp"
     theirs = read_pairs(folder / "ZhoBLiMP.tar.gz") | read_pairs(folder / "ZhoBLiMP-excluded.tar.gz")

@@ -187,7 +187,6 @@ def test_checkpoints_of_a_folder_come_in_order(tmp_path: Path) -> None:
         find_targets([str(tmp_path)], ["step1"])
 
 
-@pytest.mark.data
 def test_a_uniform_model_is_right_exactly_where_the_bad_sentence_is_longer(published: Path, tmp_path: Path) -> None:
     paradigms = read_pairs(published / "zhoblimp" / "ZhoBLiMP.tar.gz")
     rows = [one for rows in paradigms.values() for one in rows]

@@ -189,7 +189,6 @@ def test_bad_phrases_are_one_line(text: str, complaint: str) -> None:
     assert complaint in str(error.value)
 
 
-@pytest.mark.data
 def test_every_published_template_yields_its_pairs_and_every_published_pair_fits_but_for_two_paradigms(published: Path) -> None:
     folder = published / "zhoblimp"
     vocabulary, phrases = read_vocabulary(folder / "assets" / "zh_vocab_saved.tsv"), read_phrases(folder / "assets" / "zh_phrase.json")
@@ -208,7 +207,6 @@ def test_every_published_template_yields_its_pairs_and_every_published_pair_fits
     assert BLANK_COUNTS in remarks["question_nandao_negation"] and BAD_AGREEMENT in remarks["classifier_noun_agreement_no_gap"]
 
 
-@pytest.mark.data
 def test_lint_finds_the_noise_of_the_published_pairs(published: Path) -> None:
     folder = published / "zhoblimp"
     vocabulary, phrases = read_vocabulary(folder / "assets" / "zh_vocab_saved.tsv"), read_phrases(folder / "assets" / "zh_phrase.json")

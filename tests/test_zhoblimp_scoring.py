@@ -95,7 +95,6 @@ def test_the_embedded_model_scores_pairs_as_one_forward_each_does(smollm2: Causa
 
 @pytest.mark.slow
 @pytest.mark.model
-@pytest.mark.data
 def test_the_embedded_model_on_eight_pairs_of_each_published_paradigm(smollm2: CausalScorer, published: Path, tmp_path: Path) -> None:
     rows = chosen_rows(read_pairs(published / "zhoblimp" / "ZhoBLiMP.tar.gz"), 8)
     result = make_result("smollm2", score_pairs(smollm2, rows, Place(tmp_path, "main"), "smollm2"))
