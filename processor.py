@@ -21,9 +21,9 @@ from fluent.console import UserError, note, progress_bar
 from fluent.ranking.claims import Claims
 from fluent.ranking.corrected import corrected_task
 from fluent.ranking.dumping import TIE_NAMES, TIES, dump_of_scores
-from fluent.ranking.outputs import Outputs, State, at_work, changed_dumps, outputs_of, state_of
+from fluent.ranking.outputs import Found, Model, Outputs, State, at_work, changed_dumps, find_outputs, outputs_of, rules_of
 from fluent.ranking.packs import PackStore, fingerprint, forget_packs
-from fluent.ranking.paper import POOL_LIMIT, paper_task
+from fluent.ranking.paper import paper_task
 from fluent.ranking.settings import Settings
 from fluent.ranking.sharing import PATIENCE, share_packs
 from fluent.ranking.summary import Summary, summarise
@@ -74,15 +74,24 @@ class Processor:
             neutral_prompt=settings.neutral_prompt,
         )
 
-    def state(self, description: ScorerDescription | None = None) -> State:
-        """Whether the dump is there already; a dump that would be replaced although a hand changed it is a ``UserError``."""
+    def state(self, model: Model | None = None) -> State:
+        """Whether the dump is there already; a dump that would be replaced although a hand changed it is a ``UserError``.
+
+        model: loaded or not; None = as the settings ask for it.
+        """
+        return self._find(model).state
+
+    def _find(self, model: Model | None) -> Found:
         if self.settings.overwrite:
-            return "missing"
-        state = state_of(self.outputs, self.settings, self.benchmark, description)
-        changed = changed_dumps(self.outputs) if state == "replace" else []
+            return Found("missing")
+        found = find_outputs(self.outputs, self.settings, self.benchmark, model)
+        changed = changed_dumps(self.outputs) if found.state == "replace" else []
         if changed:
-            raise UserError(f"{changed[0]} would be made anew, but it was changed by hand; move it away or give --overwrite")
-        return state
+            raise UserError(
+                f"{changed[0]} would be made again ({found.reason}), but it was changed or damaged since it was written; "
+                "move it away or give --overwrite"
+            )
+        return found
 
     def rank(self, scorer: Scorer, on_facts: OnFacts | None = None) -> Summary:
         """Score what is not scored yet and write the dump. Nothing is written under a final name before all is scored."""
@@ -130,17 +139,17 @@ class Processor:
         ``UserError`` where that run made it from other data: neither may replace the other unawares.
         """
         if self._record_stamp() == self._seen:
-            state = self.state(description)
+            found = self._find(description)
         else:
-            state = state_of(self.outputs, self.settings, self.benchmark, description)
-            if state == "replace" and read_run(self.outputs.run).data_sha256 != self.benchmark.sha256:
+            found = find_outputs(self.outputs, self.settings, self.benchmark, description)
+            if found.state == "replace" and read_run(self.outputs.run).data_sha256 != self.benchmark.sha256:
                 raise UserError(
                     f"another run has just made {self.outputs.dump} from other data than this {self.benchmark.name}; "
                     f"choose another folder, for example --out {self.settings.suggest_folder(self.benchmark.spec)}"
                 )
-        if state == "replace":
-            note(f"{self.label}: {self.outputs.dump} was made otherwise (fewer rows, other settings or data) and is made anew")
-        return state == "finished"
+        if found.state == "replace":
+            note(f"{self.label}: {self.outputs.dump} is made again: {found.reason}")
+        return found.state == "finished"
 
     def _record_stamp(self) -> tuple[int, int, int] | None:
         try:
@@ -242,7 +251,9 @@ class Processor:
             bos=description.bos,
             tokenizer=description.tokenizer,
             protocol=task.protocol,
-            pool_size=POOL_LIMIT,
+            rules=rules_of(self.settings),
+            pool_size=task.pool_limit,
+            sampling=task.sampling,
             ties=TIE_NAMES[TIES[task.protocol]],
             limit=self.settings.limit,
             data_name=self.benchmark.name,

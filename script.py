@@ -22,7 +22,7 @@ from fluent.ranking.arguments import parse_arguments
 
 if TYPE_CHECKING:
     from fluent.ranking.arguments import Arguments
-    from fluent.ranking.outputs import Outputs
+    from fluent.ranking.outputs import AskedModel, Outputs
     from fluent.ranking.settings import Settings
     from fluent.ranking.summary import Summary
     from fluent.records.benchmark import Benchmark
@@ -48,20 +48,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def rank(asked: Arguments, benchmarks: Sequence[Benchmark]) -> list[Summary]:
     """Rank every file that was asked for and is not ranked yet, then say what all of them show."""
-    from fluent.ranking.outputs import at_work
+    from fluent.ranking.outputs import asked_model, at_work
     from fluent.ranking.sharing import share_files
     from fluent.ranking.summary import format_summaries
 
     settings = asked.settings
     processors = open_processors(asked, benchmarks)
     replaced = replaceable(processors)
-    todo = unranked(asked, processors)
+    model = asked_model(settings)
+    todo = unranked(asked, processors, model)
     if todo:
         scorer = load(asked)
         with at_work(settings, scorer.describe(), asked.source(), replaced):
             todo = [one for one in todo if one.state(scorer.describe()) in {"missing", "replace"}]
             share_files(todo, lambda one: rank_one(one, scorer, f"{todo.index(one) + 1} of {len(todo)}: {one.label}"), scorer)
-    tell_untouched(processors, todo)
+    tell_untouched(processors, todo, model)
     summaries = [one.summary() for one in processors]
     print(format_summaries(summaries))
     return summaries
@@ -69,10 +70,11 @@ def rank(asked: Arguments, benchmarks: Sequence[Benchmark]) -> list[Summary]:
 
 def rank_models(asked: Arguments) -> int:
     """Rank with each model in turn, one in memory at a time; where one fails the others go on, and the end tells of it."""
+    from fluent.ranking.outputs import asked_model
     from fluent.ranking.summary import format_side_by_side
 
     benchmarks, turns = asked.benchmarks(), asked.each()
-    waiting = [turn.settings for turn in turns if unranked(turn, open_processors(turn, benchmarks))]
+    waiting = [turn.settings for turn in turns if unranked(turn, open_processors(turn, benchmarks), asked_model(turn.settings))]
     troubles = check_models(waiting)
     if len(troubles) == len(turns):
         raise UserError(f"none of the models can be loaded: {'; '.join(troubles)}")
@@ -135,14 +137,14 @@ def replaceable(processors: Sequence[Processor]) -> list[Outputs]:
     return [one.outputs for one in processors if one.settings.overwrite]
 
 
-def unranked(asked: Arguments, processors: Sequence[Processor]) -> list[Processor]:
+def unranked(asked: Arguments, processors: Sequence[Processor], model: AskedModel) -> list[Processor]:
     """The files that are not ranked yet; an output folder that cannot take them is a ``UserError`` before any model is loaded."""
     from fluent.ranking.outputs import check_folder
     from fluent.records.atomic import check_writable
 
     settings = asked.settings
-    check_folder(settings, asked.source(), replaceable(processors))
-    todo = [one for one in processors if one.state() in {"missing", "replace"}]
+    check_folder(settings, asked.source(), replaceable(processors), model)
+    todo = [one for one in processors if one.state(model) in {"missing", "replace"}]
     for one in processors:
         if one not in todo:
             one.tidy()
@@ -174,15 +176,19 @@ def rank_one(processor: Processor, scorer: Scorer, label: str) -> None:
         note(f"{processor.label}: {summary.rows_scored} facts in {seconds:.0f} s ({summary.rows_scored / seconds:.1f} facts/s)")
 
 
-def tell_untouched(processors: Sequence[Processor], ranked: Sequence[Processor]) -> None:
-    """Say which dumps were there already, and which of them a hand has changed."""
+def tell_untouched(processors: Sequence[Processor], ranked: Sequence[Processor], model: AskedModel) -> None:
+    """Say which dumps were there already, and which of them are not as they were written."""
+    from fluent.records.run import NOT_AS_WRITTEN
+
     untouched = [one for one in processors if one not in ranked]
     if untouched:
         names = ", ".join(one.label for one in untouched)
-        note(f"{'nothing to do, ' if not ranked else ''}already ranked: {names} (--overwrite ranks them anew)")
+        note(f"{'nothing to do, ' if not ranked else ''}already ranked: {names} (--overwrite ranks them again)")
+        if model.trouble:
+            note(f"whether the model is still the one that ranked them could not be checked: {model.trouble}")
     for one in untouched:
-        if one.state() == "changed":
-            note(f"{one.label}: {one.outputs.dump} or its wide twin was changed by hand since it was written (not the hash in run.json)")
+        if one.state(model) == "changed":
+            note(f"{one.label}: {one.outputs.dump} or its wide twin {NOT_AS_WRITTEN}")
 
 
 def open_processors(asked: Arguments, benchmarks: Sequence[Benchmark]) -> list[Processor]:

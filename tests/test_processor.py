@@ -70,7 +70,7 @@ def test_a_dump_its_twin_its_scores_and_its_record(tmp_path: Path) -> None:
     assert (record.rows_in, record.rows_scored, record.rows_left_out) == (30, 27, {"gt: object not found": 3})
     assert record.dump_sha256 == file_sha256(tmp_path / "stats" / NAME)
     assert record.signature.startswith(
-        "stand-in@local|float32|float32|hash|tok:separate|bos:0|paper|pool:50|ties:correct-first|limit:none|data:"
+        "stand-in@local|float32|float32|hash|tok:separate|bos:0|paper|rules:1|pool:50|sample:sha256-of-form|ties:correct-first|limit:none|data:"
     )
     scores = read_scores(processor.outputs.scores)
     assert set(scores["row"]) == set(kept)
@@ -243,7 +243,7 @@ def test_a_dump_changed_by_hand_is_known(tmp_path: Path) -> None:
     assert processor.state() == "changed"
     limited = rank(tmp_path / "limited", city_benchmark(), limit=3)
     limited.outputs.dump.write_text("mine", encoding="utf-8")
-    with pytest.raises(UserError, match="changed by hand; move it away or give --overwrite"):
+    with pytest.raises(UserError, match="changed or damaged since it was written; move it away or give --overwrite"):
         Processor(city_benchmark(), settings(tmp_path / "limited")).state()
     assert Processor(city_benchmark(), settings(tmp_path / "limited", overwrite=True)).state() == "missing"
 
@@ -307,7 +307,7 @@ def test_the_corrected_protocol_from_the_same_class(tmp_path: Path) -> None:
     assert (dump.table["n_distractors"] == 5).all()
     record = read_run(processor.outputs.run)
     assert record.rows_left_out == {"gt: blank-prompt": 4, "gt: not-found": 3}
-    assert "|tok:joint|bos:0|corrected|pool:50|ties:mid-rank|" in record.signature
+    assert "|tok:joint|bos:0|corrected|rules:1|pool:50|sample:sha256-of-entity,seed:0|ties:mid-rank|" in record.signature
     assert (record.extras["rows_with_few_distractors"], record.extras["straddling_candidates"]) == (23, 0)
     scores = read_scores(processor.outputs.scores)
     fact = scores[(scores["row"] == 0) & (scores["verbalisation"] == "gt")]

@@ -63,7 +63,7 @@ def test_one_command_ranks_and_the_second_does_nothing(desk: Desk) -> None:
     assert re.search(r"cs +P19 +20 +18 +2 +template +0\.\d{3} +0\.\d{3} +\d+\.\d\d\n +gt +0\.\d{3}", out)
     assert "left out, cs P36: 2 × gt: object not found" in out
     assert "stats/x/cs_P19_template_gt.tsv" in out and "stats_wide/x/cs_P19_template_gt.tsv" in out
-    assert "signature stand-in@local|float32|float32|hash|tok:separate|bos:0|paper|pool:50|" in out
+    assert "signature stand-in@local|float32|float32|hash|tok:separate|bos:0|paper|rules:1|pool:50|sample:sha256-of-form|" in out
     made = desk.files()
     assert {name for name in made if name.startswith("stats")} == {
         f"{folder}/x/cs_{relation}_template_gt.{kind}"
@@ -74,7 +74,7 @@ def test_one_command_ranks_and_the_second_does_nothing(desk: Desk) -> None:
     }  # fmt: skip
     status, again, err = desk.type("-l", "cs", "-r", "P19,P36", "--model", "stand-in", "--out", "stats/x")
     assert status == 0 and again == out and len(desk.scorers) == 1
-    assert err == "nothing to do, already ranked: cs P19, cs P36 (--overwrite ranks them anew)\n"
+    assert err.startswith("nothing to do, already ranked: cs P19, cs P36 (--overwrite ranks them again)\nwhether the model is still")
     status, _, err = desk.type("-l", "all", "--model", "stand-in", "--out", "stats/x")
     assert status == 0 and "already ranked: cs P19, cs P36 (" in err
     assert "stats/x/ru_P19_template_gt.tsv" in desk.files()
@@ -141,7 +141,7 @@ def test_a_pair_that_is_missing_among_several_languages_is_said(desk: Desk) -> N
 def test_a_limited_run_is_made_anew_in_full(desk: Desk) -> None:
     desk.type("-l", "cs", "-r", "P19", "--limit", "2")
     status, out, err = desk.type("-l", "cs", "-r", "P19")
-    assert status == 0 and "made otherwise (fewer rows, other settings or data) and is made anew" in err
+    assert status == 0 and "is made again: it was made with --limit 2\n" in err
     assert "beyond --limit" not in out and "|limit:none|" in out
 
 
@@ -151,7 +151,7 @@ def test_a_dump_changed_by_hand_is_said_and_kept(desk: Desk) -> None:
     changed = path.read_text(encoding="utf-8").replace("Praha.", "Prag.")
     path.write_text(changed, encoding="utf-8")
     status, _, err = desk.type("-l", "cs", "-r", "P19")
-    assert status == 0 and "cs P19: stats/cs_P19_template_gt.tsv or its wide twin was changed by hand" in err
+    assert status == 0 and "cs P19: stats/cs_P19_template_gt.tsv or its wide twin was cut off, damaged or changed" in err
     assert path.read_text(encoding="utf-8") == changed
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from fluent.languages import language
-from fluent.ranking.entities import FEW_DISTRACTORS, SEED, Entity, draw_distractors, gather_entities, sampling_order
+from fluent.ranking.entities import DISTRACTOR_LIMIT, FEW_DISTRACTORS, SEED, Entity, draw_distractors, gather_entities, sampling_order
 from fluent.ranking.ranks import TiedRank, Ties, tied_rank
 from fluent.ranking.task import Choice, Question, Task, cells_by_row, cut
 from fluent.ranking.text import Frame, comparable, read_frame
@@ -23,6 +23,8 @@ from fluent.records.benchmark import Benchmark
 from fluent.records.dump import DISTRACTOR_COUNT, dump_columns
 from fluent.scoring.contract import Candidate, Request
 
+EDITION = 1
+"""Goes up with every change of the rules that changes a number."""
 Frames = dict[str, dict[int, Frame]]
 """verbalisation -> row -> frame, for every usable object."""
 
@@ -120,10 +122,11 @@ def corrected_task(
         tokenisation="joint",
         questions=tuple(questions),
         left_out=left_out | formless,
+        pool_limit=DISTRACTOR_LIMIT,
+        sampling=f"sha256-of-entity,seed:{SEED}",
         beyond_limit=beyond,
         neutral_prompt=neutral_prompt,
         notes={
-            "seed": SEED,
             "distractors": [min(counts), max(counts)] if counts else [],
             "rows_with_few_distractors": sum(count < FEW_DISTRACTORS for count in counts),
         },

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from fluent.ranking import corrected, paper
 from fluent.ranking.corrected import corrected_ranks
 from fluent.ranking.paper import paper_ranks
 from fluent.ranking.ranks import Ties
 from fluent.records.dump import Dump, ProtocolName, aliases_of
 
+EDITIONS: Mapping[ProtocolName, int] = {"paper": paper.EDITION, "corrected": corrected.EDITION}
 TIES: Mapping[ProtocolName, Ties] = {"paper": "gold", "corrected": "mid"}
 """How each protocol itself ranks equal scores."""
 TIE_NAMES: Mapping[Ties, str] = {"gold": "correct-first", "mid": "mid-rank", "worst": "correct-last"}

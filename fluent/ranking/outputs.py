@@ -13,20 +13,54 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from fluent.console import UserError
 from fluent.ranking.claims import Claims, Making, claims_in
+from fluent.ranking.dumping import EDITIONS
 from fluent.ranking.settings import Settings
 from fluent.records.atomic import new_folders
 from fluent.records.benchmark import Benchmark
 from fluent.records.dump import dump_name, find_dumps
-from fluent.records.run import RunRecord, is_as_written, read_run, run_path
+from fluent.records.run import NOT_AS_WRITTEN, RunRecord, file_sha256, is_as_written, read_run, run_path
 from fluent.records.scores import scores_path
 from fluent.records.source import Source, open_source
 from fluent.scoring.contract import ScorerDescription
+from fluent.scoring.identity import model_identity, shown_name
 
 State = Literal["missing", "finished", "changed", "replace"]
+
+
+class Found(NamedTuple):
+    """What there is of a file's outputs; why, in words, where they are to be replaced."""
+
+    state: State
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class AskedModel:
+    """A model before it is loaded, with the names that its ``ScorerDescription`` will have; what ``auto`` becomes is not known yet.
+
+    revision: None where the model cannot be looked at (the hub cannot be reached, its folder is gone): trouble says why.
+    """
+
+    model: str
+    revision: str | None
+    dtype: None = None
+    trouble: str = ""
+
+
+Model = AskedModel | ScorerDescription
+
+
+def asked_model(settings: Settings) -> AskedModel:
+    """The model that these settings ask for, with its identity as it lies there now."""
+    name = shown_name(settings.model)
+    try:
+        return AskedModel(name, model_identity(settings.model, settings.revision))
+    except UserError as error:  # where something is to be scored, loading stops at the same line
+        return AskedModel(name, None, trouble=str(error))
 
 
 @dataclass(frozen=True)
@@ -71,33 +105,53 @@ def outputs_of(settings: Settings, lang: str, relation: str, verbalisations: Ite
     return Outputs(settings.out / name, settings.wide / name if settings.wide is not None else None)
 
 
-def state_of(outputs: Outputs, settings: Settings, benchmark: Benchmark, description: ScorerDescription | None = None) -> State:
+def rules_of(settings: Settings) -> str:
+    """The protocol's edition, and the options that change its rows or candidates."""
+    options = ["drop-empty-objects"] if settings.drop_empty_objects else []
+    options += [] if settings.with_aliases else ["no-aliases"]
+    return "+".join([str(EDITIONS[settings.protocol]), *options])
+
+
+def find_outputs(outputs: Outputs, settings: Settings, benchmark: Benchmark, model: Model | None = None) -> Found:
     """Whether there is something to do.
 
-    finished: these settings made it, and nothing has touched it since. changed: the same, but a dump was changed by hand.
-    replace: made from fewer rows (``--limit``) or otherwise, or a file of it is gone. missing: nothing is there.
-    description: of the loaded model; without it the record must show the very words that were asked.
+    finished: these settings and this model made it, and every byte is as it was written. changed: the same, but a dump is not
+    as it was written. replace: made otherwise, or a file of it is gone or damaged. missing: nothing is there.
+    model: None = as the settings ask for it.
     """
     if not outputs.run.exists():
-        return "missing"
+        return Found("missing")
     record = read_run(outputs.run)
-    if record.data_sha256 != benchmark.sha256 or not _same_making(record, settings, description):
-        return "replace"
-    if not all(path.exists() for path in outputs.files()):
-        return "replace"
-    if record.limit is not None and (settings.limit is None or (settings.limit > record.limit and record.rows_beyond_limit)):
-        return "replace"
-    return "changed" if changed_dumps(outputs) else "finished"
+    model = model or asked_model(settings)
+    difference = _difference(settings, record, model)
+    reason = f"it was made with another {difference}" if difference else ""
+    reason = reason or _other_rows(settings, benchmark, record, model) or _damage(outputs, record)
+    if reason:
+        return Found("replace", reason)
+    return Found("changed" if changed_dumps(outputs) else "finished")
 
 
-def _same_making(record: RunRecord, settings: Settings, description: ScorerDescription | None) -> bool:
+def _other_rows(settings: Settings, benchmark: Benchmark, record: RunRecord, model: Model) -> str:
+    """In words, how the record's dump differs from this one, although both may lie in one folder."""
     was, asked = record.extras.get("asked", {}), settings.asked()
-    if was == asked:
-        return True
-    loaded = ("model", "revision", "dtype")
-    if description is None or any(was.get(name) != asked[name] for name in asked if name not in loaded):
-        return False
-    return all(getattr(record, name) == getattr(description, name) for name in loaded)
+    if record.data_sha256 != benchmark.sha256:
+        return f"it was made from another {record.data_name}"
+    if record.limit is not None and (settings.limit is None or (settings.limit > record.limit and record.rows_beyond_limit)):
+        return f"it was made with --limit {record.limit}"
+    if was.get("neutral_prompt") != asked["neutral_prompt"]:
+        return f"it was made with another neutral prompt ({was.get('neutral_prompt')!r}, not {asked['neutral_prompt']!r})"
+    if model.dtype is None and was.get("dtype") != asked["dtype"]:  # which may be the same one, once the model is loaded
+        return f"it was made with --dtype {was.get('dtype')}"
+    return ""
+
+
+def _damage(outputs: Outputs, record: RunRecord) -> str:
+    gone = [path for path in outputs.files() if not path.exists()]
+    if gone:
+        return f"{gone[0]} is gone"
+    if record.scores_sha256 and file_sha256(outputs.scores) != record.scores_sha256:
+        return f"{outputs.scores} {NOT_AS_WRITTEN}"
+    return ""
 
 
 def changed_dumps(outputs: Outputs) -> list[Path]:
@@ -127,13 +181,11 @@ def at_work(settings: Settings, description: ScorerDescription, source: Source |
         yield claims
 
 
-def check_folder(
-    settings: Settings, source: Source | None, replaced: Iterable[Outputs], description: ScorerDescription | None = None
-) -> None:
+def check_folder(settings: Settings, source: Source | None, replaced: Iterable[Outputs], model: Model | None = None) -> None:
     """Refuse an output folder that holds dumps of another model, protocol or data: their ranks must not be mixed.
 
-    source: of the data, None where it is not at hand. replaced: outputs that ``--overwrite`` makes anew anyway; they do not
-    count. description: of the loaded model, where it is loaded already: what ``auto`` became is known only then.
+    source: of the data, None where it is not at hand. replaced: outputs that ``--overwrite`` makes again anyway; they do not
+    count. model: None = as the settings ask for it.
     """
     if not settings.out.exists():
         return
@@ -141,6 +193,7 @@ def check_folder(
         raise UserError(f"--out {settings.out} is a file, not a folder; name a folder, for example --out {settings.suggest_folder()}")
     exempt = {outputs.dump.name for outputs in replaced}
     known = set() if source is None else set(source.names())
+    model = model or asked_model(settings)
     for _, _, name in find_dumps(open_source(settings.out)):
         outputs = Outputs(settings.out / name, None)
         if name in exempt or outputs.packs.exists():
@@ -151,7 +204,7 @@ def check_folder(
                 f"choose another folder, for example --out {settings.suggest_folder()}"
             )
         record = read_run(outputs.run)
-        stranger = _difference(settings, record, description)
+        stranger = _difference(settings, record, model)
         if stranger:
             raise UserError(
                 f"{settings.out} holds dumps of another {stranger} ({name}); "
@@ -168,25 +221,25 @@ def _sha256(source: Source, name: str) -> str:
     return hashlib.sha256(source.read(name)).hexdigest()
 
 
-def _difference(settings: Settings, record: RunRecord, description: ScorerDescription | None) -> str:
-    """In words, what sets a record's dumps apart from what these settings make; "" where they may lie together."""
+def _difference(settings: Settings, record: RunRecord, model: Model) -> str:
+    """In words, what sets a record's dumps apart from what these settings and this model make; "" where they may lie together."""
     if "reranked" in record.extras:
         return "ranking rule (stats.py rerank made them)"
     was, asked = record.extras.get("asked", {}), settings.asked()
-    for name, word in _DECIDING.items():
-        if was.get(name) != asked[name] and (description is None or name not in {"model", "revision"}):
-            return f"{word}: {was.get(name)}, not {asked[name]}"
-    if description is not None:
-        for name in ("model", "revision", "dtype"):
-            if getattr(record, name) != getattr(description, name):
-                return f"{_DECIDING.get(name, name)}: {getattr(record, name)}, not {getattr(description, name)}"
-    return ""
+    made: dict[str, tuple[object, object]] = {name: (was.get(name), asked[name]) for name in _DECIDING}
+    if model.revision is not None:
+        made |= {"model": (record.model, model.model), "revision": (record.revision, model.revision)}
+    if model.dtype is not None:
+        made["dtype"] = (record.dtype, model.dtype)
+    made["edition of the protocol"] = (record.rules, rules_of(settings))
+    told = (f"{_DECIDING.get(name, name)}: {old}, not {new}" for name, (old, new) in made.items() if old != new)
+    return next(told, "")
 
 
 _DECIDING = {
     "protocol": "protocol",
     "model": "model",
-    "revision": "revision of the model",
+    "revision": "content or revision of the model",
     "quantise": "quantisation",
     "arithmetic": "arithmetic",
     "drop_empty_objects": "row filter (--drop-empty-objects)",

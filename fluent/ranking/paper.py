@@ -19,8 +19,11 @@ from fluent.records.benchmark import ERROR, TEMPLATE, Benchmark, split_aliases
 from fluent.records.dump import dump_columns
 from fluent.scoring.contract import Candidate, Request
 
+EDITION = 1
+"""Goes up with every change of the rules that changes a number."""
 POOL_LIMIT = 50
 """Distractors a fact, at most."""
+SAMPLING = "sha256-of-form"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +157,8 @@ def paper_task(
         tokenisation="separate",
         questions=tuple(questions),
         left_out=selection.left_out,
+        pool_limit=POOL_LIMIT,
+        sampling=SAMPLING,
         beyond_limit=beyond,
         neutral_prompt=neutral_prompt,
         notes={"distractors": _range(len(forms[row].distractors) for row in rows), "drop_empty_objects": drop_empty_objects},

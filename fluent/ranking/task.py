@@ -49,7 +49,8 @@ class Task:
     """All questions about one benchmark file by one protocol.
 
     questions: rows in file order, verbalisations in column order. left_out: row -> reason. beyond_limit: kept rows that
-    ``--limit`` cut off. neutral_prompt: the prompt behind which every continuation is scored once more, None = not.
+    ``--limit`` cut off. pool_limit, sampling: the most distractors a row gets, and how they are drawn. neutral_prompt:
+    the prompt behind which every continuation is scored once more, None = not.
     notes: what the protocol wants kept in the run record.
     """
 
@@ -59,6 +60,8 @@ class Task:
     tokenisation: Tokenisation
     questions: tuple[Question, ...]
     left_out: Mapping[int, str]
+    pool_limit: int
+    sampling: str
     beyond_limit: int = 0
     neutral_prompt: str | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)

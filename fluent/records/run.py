@@ -21,6 +21,7 @@ from fluent.json_text import parse_json
 from fluent.records.atomic import write_text
 
 SUFFIX = ".run.json"
+NOT_AS_WRITTEN = "was cut off, damaged or changed since it was written (not the hash in its run record)"
 _AWAY = "move it away with the file that it tells of, and make both anew"
 
 
@@ -32,7 +33,9 @@ class RunRecord:
     arithmetic: ``float32`` or ``published-fp16``. path, path_reason: how the engine scored, and why that way.
     tokenisation: ``separate`` or ``joint``. bos: what every prompt begins with: "0" nothing, "1" the
     tokenizer's BOS, else the text of the tokens. tokenizer: identity of what token ids stand for ("" in old records).
-    pool_size: the most distractors a row gets. ties: how equal scores are ranked (``correct-first``, ``mid-rank``).
+    rules: the protocol's edition, with the options that change its rows or candidates (``2+no-aliases``).
+    pool_size: the most distractors a row gets. sampling: how they are drawn, with the seed.
+    ties: how equal scores are ranked (``correct-first``, ``mid-rank``).
     limit: rows to be scored at most, None = all.
     data_name, data_sha256: the benchmark file. rows_in = rows_scored + the sum of rows_left_out {reason: rows}
     + rows_beyond_limit.
@@ -70,11 +73,16 @@ class RunRecord:
     times: Mapping[str, Any] = field(default_factory=dict)
     extras: Mapping[str, Any] = field(default_factory=dict)
     tokenizer: str = ""
+    rules: str = ""
+    sampling: str = ""
     version: str = __version__
 
     @property
     def signature(self) -> str:
-        """One line: ``model@revision|dtype|arith|path|tok:…|bos:…|protocol|pool:…|ties:…|limit:…|data:sha8|version``."""
+        """One line: ``model@revision|dtype|arith|path|tok:…|bos:…|protocol|rules:…|pool:…|sample:…|ties:…|limit:…|data:sha8|version``.
+
+        A part that a probe has nothing to say about is left out.
+        """
         parts = (
             f"{self.model}@{self.revision or 'local'}",
             self.dtype,
@@ -83,7 +91,9 @@ class RunRecord:
             f"tok:{self.tokenisation}",
             f"bos:{self.bos}",
             self.protocol,
+            *([f"rules:{self.rules}"] if self.rules else []),
             f"pool:{self.pool_size}",
+            *([f"sample:{self.sampling}"] if self.sampling else []),
             f"ties:{self.ties}",
             f"limit:{'none' if self.limit is None else self.limit}",
             f"data:{self.data_sha256[:8]}",

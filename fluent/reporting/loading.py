@@ -20,7 +20,8 @@ from fluent.console import UserError, note, progress
 from fluent.json_text import parse_json
 from fluent.ranking.settings import Settings
 from fluent.records.dump import Dump, find_dumps, read_dump
-from fluent.records.run import run_path
+from fluent.records.run import NOT_AS_WRITTEN, run_path
+from fluent.records.scores import scores_path
 from fluent.records.source import open_source
 
 
@@ -111,7 +112,7 @@ class DumpFolder:
                 raise UserError(f"{self.path} holds {len(names)} dumps of {lang} {relation}: {', '.join(names)}; keep one, move the others")
             table = rank_table(read_dump(self._source, names[0]))
             if self.is_changed(table.name):
-                note(f"{self._source.where(table.name)} was changed by hand since it was written (not the hash in its run record)")
+                note(f"{self._source.where(table.name)} {NOT_AS_WRITTEN}")
             for other in self._tables.values():
                 if other.protocol != table.protocol:
                     raise UserError(
@@ -141,6 +142,14 @@ class DumpFolder:
         """Whether this dump's bytes are not those that its run record tells of; False where no record tells."""
         record = self._record(name)
         return record is not None and record.get("dump_sha256", "") not in {"", self._hash(name)}
+
+    def check_scores(self, tables: Iterable[RankTable]) -> None:
+        """``UserError`` where the scores file beside one of these dumps is not the one that its run record describes."""
+        for table in tables:
+            name, record = scores_path(table.name).name, self._record(table.name)
+            recorded = "" if record is None else record.get("scores_sha256", "")
+            if name in self._present and recorded not in {"", self._hash(name)}:
+                raise UserError(f"{self._source.where(name)} {NOT_AS_WRITTEN}; rank again with script.py, which makes it again")
 
     def remember(self, key: Hashable, make: Callable[[], RankTable]) -> RankTable:
         """The table that ``make`` made under this key, made once: most tables and graphs narrow the dumps alike."""

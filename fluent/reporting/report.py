@@ -72,6 +72,8 @@ def build_page(folders: Mapping[str, DumpFolder], arguments: argparse.Namespace)
     differences = pd.concat([frame for frame in shown if not frame.empty]) if any(not frame.empty for frame in shown) else pd.DataFrame()
     drawn = [*([run_marks({side.label: side.values for side in sides})] if several else []), *all_graphs(sides)]
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    for side in sides:
+        side.folder.check_scores(side.everything)
     facts = {side.label: collect_facts(side.everything, open_source(side.folder.path)) for side in sides}
     return environment.get_template("report.html").render(
         title=arguments.title,

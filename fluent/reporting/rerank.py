@@ -24,7 +24,7 @@ from fluent.ranking.relinking import RELINKED, columns_for, for_protocol, relink
 from fluent.ranking.settings import Settings
 from fluent.records.atomic import check_writable, write_text
 from fluent.records.dump import Dump, ProtocolName, dump_columns, find_dumps, format_dump, read_dump
-from fluent.records.run import RunRecord, file_sha256, read_run, run_path, write_run
+from fluent.records.run import NOT_AS_WRITTEN, RunRecord, file_sha256, read_run, run_path, write_run
 from fluent.records.scores import NEUTRAL, read_scores, scores_path
 from fluent.records.source import open_source
 from fluent.reporting.options import cutoffs
@@ -84,9 +84,8 @@ def _rerank(path: Path, record: RunRecord, new: RunRecord, arguments: argparse.N
     results = dump_columns(dump.protocol, dump.verbalisations)
     facts = dump.table[without(list(dump.table.columns), results)]
     scores = _read(scores_path(path), arguments.linking)
-    for file, recorded in ((path, record.dump_sha256), (scores_path(path), record.scores_sha256)):
-        if recorded not in {"", file_sha256(file)}:
-            note(f"{file} was changed or damaged since it was written (not the hash in its run record)")
+    if record.dump_sha256 not in {"", file_sha256(path)}:
+        note(f"{path} {NOT_AS_WRITTEN}")
     protocol: ProtocolName = arguments.protocol or dump.protocol
     relinked = relink(scores, arguments.linking, facts, dump.lang, dump.protocol, unigrams)
     scores = for_protocol(scores.assign(**{RELINKED: relinked}), dump.protocol, protocol)
@@ -115,9 +114,9 @@ def _check_run(record: RunRecord, folder: Path) -> None:
 
 def _check_scores(path: Path, record: RunRecord) -> None:
     """Before the first dump is written: the scores are there, readable, and those that the run record tells of."""
+    if path.is_file() and record.scores_sha256 not in {"", file_sha256(path)}:
+        raise UserError(f"{path} {NOT_AS_WRITTEN}; rank again with script.py, which makes it again")
     read_scores(path, ["row"])
-    if record.scores_sha256 and file_sha256(path) != record.scores_sha256:
-        raise UserError(f"{path} is not the scores file that the run record beside it tells of; rank again to make both anew")
 
 
 def _read(path: Path, linking: Linking) -> pd.DataFrame:

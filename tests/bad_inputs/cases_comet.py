@@ -129,6 +129,6 @@ CASES = [
                 for relation in ("P19", "P36")
             ),
         ),
-        notes=("… was changed by hand since it was written (not the hash in its run record)",) * 4,
+        notes=("… was cut off, damaged or changed since it was written (not the hash in its run record)",) * 4,
     ),
 ]

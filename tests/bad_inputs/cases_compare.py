@@ -70,24 +70,22 @@ CASES = [
     Case(
         "scores that are cut off",
         RERANK,
-        "stats/paper/ru_P36_template_phrasebook.scores.parquet is not a readable scores file (Parquet magic "
-        "bytes not found in footer. Either the file is corrupted or this is not a parquet file.); rank again "
-        "to make it anew",
+        "stats/paper/ru_P36_template_phrasebook.scores.parquet was cut off, damaged or changed since it was "
+        "written (not the hash in its run record); rank again with script.py, which makes it again",
         cut(SCORES),
     ),
     Case(
         "scores that are text",
         RERANK,
-        "stats/paper/ru_P36_template_phrasebook.scores.parquet is not a readable scores file (Parquet magic "
-        "bytes not found in footer. Either the file is corrupted or this is not a parquet file.); rank again "
-        "to make it anew",
+        "stats/paper/ru_P36_template_phrasebook.scores.parquet was cut off, damaged or changed since it was "
+        "written (not the hash in its run record); rank again with script.py, which makes it again",
         put(SCORES, "no scores"),
     ),
     Case(
         "scores of another run",
         RERANK,
-        "stats/paper/ru_P36_template_phrasebook.scores.parquet is not the scores file that the run record "
-        "beside it tells of; rank again to make both anew",
+        "stats/paper/ru_P36_template_phrasebook.scores.parquet was cut off, damaged or changed since it was "
+        "written (not the hash in its run record); rank again with script.py, which makes it again",
         copy("stats/paper/cs_P36_template_phrasebook.scores.parquet", SCORES),
     ),
     Case(

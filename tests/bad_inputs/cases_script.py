@@ -114,7 +114,7 @@ CASES = [
     Case(
         "a run record that is not JSON",
         AGAIN,
-        "stats/paper/ru_P36_template_phrasebook.run.json is not JSON (Expecting value: line 6, column 2); "
+        "stats/paper/ru_P36_template_phrasebook.run.json is not JSON (Expecting value: line 4, column 15); "
         "move it away with the file that it tells of, and make both anew",
         change(f"{DUMP}.run.json", lambda data: data[:200]),
     ),
@@ -152,7 +152,8 @@ CASES = [
     Case(
         "a dump changed by hand that would be made anew, its wide twin being gone",
         AGAIN,
-        "stats/paper/ru_P36_template_phrasebook.tsv would be made anew, but it was changed by hand; move it away or give --overwrite",
+        "stats/paper/ru_P36_template_phrasebook.tsv would be made again (stats_wide/paper/ru_P36_template_phrasebook.tsv "
+        "is gone), but it was changed or damaged since it was written; move it away or give --overwrite",
         both(swap(f"{DUMP}.tsv", "Париж", "Лион"), remove("stats_wide/paper/ru_P36_template_phrasebook.tsv")),
     ),
     Case(
