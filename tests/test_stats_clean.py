@@ -26,6 +26,8 @@ def test_clean_cells_are_escaped_and_fixed() -> None:
     assert escape("50 % & {a} ~ ^ \\ # $ P36_x <é>") == (
         r"50 \% \& \{a\} \textasciitilde{} \textasciicircum{} \textbackslash{} \# \$ P36\_x \textless{}é\textgreater{}"
     )
+    assert escape("a--b ''q'' ?`! ,,x\u200b\u00ady\x1b e\u0301 Москва 北京") == ("a-{}-b '{}'q'{}' ?{}`! ,{},xy  é Москва 北京")
+    assert booktabs([Column("*")], [["[X]"], ["y [Z]"]]).splitlines()[2:6] == [r"{}* \\", r"\midrule", r"{}[X] \\", r"y [Z] \\"]
     assert [number(x, 2) for x in (0.6, 5.0, -0.004, -0.5, math.nan)] == ["0.60", "5.00", "0.00", "$-$0.50", "--"]
     columns = [Column("_A", "l"), Column(Raw("$x$"), "r", "a & b"), Column("y", "r", "a & b")]
     text = booktabs(columns, [["P36_x", Raw("$1$"), 2], None, ["1e5", "007", "NA"]])

@@ -15,7 +15,7 @@ from fluent.records.atomic import check_writable
 from fluent.reporting import audit, graphs
 from fluent.reporting.general_table import write_general_table
 from fluent.reporting.infl_table import write_infl_table
-from fluent.reporting.latex import write_document
+from fluent.reporting.latex_document import write_document
 from fluent.reporting.loading import open_dumps, open_wide
 from fluent.reporting.qe_table import write_qe_table
 from fluent.reporting.relation_table import write_relation_table
@@ -48,6 +48,6 @@ def run(arguments: argparse.Namespace) -> int:
             note(f"left out {name}: {reason}")
     audit.write_audit(folder, wide, arguments)
     graphs.write_graphs(folder, arguments)
-    document = write_document(arguments.tables, [*tables, arguments.tables / "audit_table.tex"])
-    note(f"wrote {document}: pdflatex sets all tables")
+    document, program = write_document(arguments.tables, [*tables, arguments.tables / "audit_table.tex"])
+    note(f"wrote {document}: {program} {document.name} in that folder sets all tables")
     return 0

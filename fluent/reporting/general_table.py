@@ -15,7 +15,7 @@ from tabulate import tabulate
 from fluent.console import UserError
 from fluent.reporting.clusters import fact_ranks
 from fluent.reporting.experiments import KINDS, select_for
-from fluent.reporting.latex import Column, Raw, bold, booktabs, number, write_table
+from fluent.reporting.latex import Column, Raw, bold, booktabs, first_cell, number, write_table
 from fluent.reporting.loading import DumpFolder, open_dumps, open_wide
 from fluent.reporting.measures import macro, mean_rank, recall_at, value_at
 from fluent.reporting.options import add_short_rule
@@ -65,11 +65,15 @@ def paper_layout(selection: Selection) -> str:
     """The published layout: numbers without padding zeros, ruled columns, two header lines."""
     recall, ranks = values(selection)
     rows = [
-        [v, *(round(value_at(recall, v, x), 3) for x in selection.langs), *(round(value_at(ranks, v, x), 2) for x in selection.langs)]
+        [
+            first_cell(v),
+            *(round(value_at(recall, v, x), 3) for x in selection.langs),
+            *(round(value_at(ranks, v, x), 2) for x in selection.langs),
+        ]
         for v in selection.verbalisations
     ]
     width = len(selection.langs)
-    text = tabulate(rows, headers=["verbalization", *selection.langs, *selection.langs], tablefmt="latex")
+    text = tabulate(rows, headers=["verbalization", *selection.langs, *selection.langs], tablefmt="latex_raw")
     spec = "|l|" + 2 * ("r" * width + "|")
     heading = rf"& \multicolumn{{{width}}}{{c|}}{{R@1 $\uparrow$}} & \multicolumn{{{width}}}{{c|}}{{Mean Rank $\downarrow$}} \\"
     plain = rf"\begin{{tabular}}{{l{'r' * 2 * width}}}"

@@ -16,7 +16,7 @@ from tabulate import tabulate
 from fluent.console import UserError
 from fluent.reporting.experiments import select_for
 from fluent.reporting.general_table import ROWS_ARE_LANGUAGES_FROM
-from fluent.reporting.latex import Column, Raw, booktabs, escape, number, write_table
+from fluent.reporting.latex import Column, Raw, booktabs, first_cell, number, write_table
 from fluent.reporting.loading import DumpFolder, open_dumps
 from fluent.reporting.measures import inflection_deltas, macro, mean_inflection_delta, value_at
 from fluent.reporting.options import add_short_rule
@@ -75,10 +75,10 @@ def paper_layout(values: pd.DataFrame, all_values: pd.DataFrame | None = None) -
     headers = ["verbalization", *values.columns]
     spec = f"|l|{'r' * len(values.columns)}|"
     if all_values is None:
-        text = tabulate([[escape(v), *values.loc[v]] for v in values.index], headers=headers, tablefmt="latex_raw", floatfmt=".2f")
+        text = tabulate([[first_cell(v), *values.loc[v]] for v in values.index], headers=headers, tablefmt="latex_raw", floatfmt=".2f")
     else:
         both = values.astype(float).round(2).astype(str) + "_{" + all_values.astype(float).round(2).astype(str) + "}"
-        cells = [[escape(v), *both.loc[v]] for v in values.index]
+        cells = [[first_cell(v), *both.loc[v]] for v in values.index]
         text = tabulate(cells, headers=headers, tablefmt="latex_raw")
     first, _, rest = text.partition("\n")
     return f"\\begin{{tabular}}{{{spec}}}\n{rest}"

@@ -6,12 +6,15 @@ The published layout (``--style paper``) is set by tabulate in the table modules
 from __future__ import annotations
 
 import math
+import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 from fluent.console import note
+from fluent.ranking.text import remove_invisible
 from fluent.records.atomic import write_text
 
 _SPECIALS = str.maketrans(
@@ -22,22 +25,15 @@ _SPECIALS = str.maketrans(
         "<": r"\textless{}",
         ">": r"\textgreater{}",
         **{char: "\\" + char for char in "&%$#_{}"},
-        "\n": " ",
-        "\t": " ",
+        # A line end inside a cell would end a comment; other control characters are an error to LaTeX.
+        **{chr(code): " " for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)},
     }
 )
+_LIGATURES = re.compile("(?<=-)-|(?<=')'|(?<=,),|(?<=[`?!])`")
+"""The second of two characters that fonts draw as one: -- is a dash, ?` is ¿."""
 
 COLUMNS_ABREAST = 9
 """Columns of figures that a page of the paper's width holds."""
-PREAMBLE = r"""\documentclass[a4paper,landscape,10pt]{article}
-\usepackage[margin=15mm]{geometry}
-\usepackage[T2A,T1]{fontenc}
-\usepackage[utf8]{inputenc}
-\usepackage{lmodern}
-\usepackage{amsmath,booktabs,makecell,multirow}
-\setlength{\parindent}{0pt}
-\begin{document}
-"""
 
 
 class Raw(str):
@@ -45,8 +41,12 @@ class Raw(str):
 
 
 def escape(text: str) -> str:
-    """The text with every character that LaTeX would take for a command replaced by what prints it (one pass)."""
-    return text.translate(_SPECIALS)
+    """The text as LaTeX prints it: no character is taken for a command or drawn as part of a dash or quotation mark.
+
+    Characters that nobody sees are left out; the others stay UTF-8 (``latex_document`` chooses fonts for them).
+    """
+    seen = remove_invisible(unicodedata.normalize("NFC", text)).translate(_SPECIALS)
+    return _LIGATURES.sub(lambda match: "{}" + match.group(), seen)
 
 
 def render(cell: object) -> str:
@@ -54,12 +54,15 @@ def render(cell: object) -> str:
     return str(cell) if isinstance(cell, Raw) else escape(str(cell))
 
 
+def first_cell(cell: object) -> str:
+    r"""The first cell of a row as LaTeX: the \\ of the row above would take a * or [ behind it for its own."""
+    text = render(cell)
+    return "{}" + text if text.lstrip().startswith(("*", "[")) else text
+
+
 def number(value: float, digits: int) -> Raw:
     """Fixed decimals with a real minus sign; -- for a missing value; never a negative zero."""
-    if math.isnan(value):
-        return Raw("--")
-    rounded = round(value, digits) + 0.0
-    return Raw(f"{'$-$' if rounded < 0 else ''}{abs(rounded):.{digits}f}")
+    return Raw("--" if math.isnan(value) else f"{value:z.{digits}f}".replace("-", "$-$"))
 
 
 def bold(cell: object) -> Raw:
@@ -100,7 +103,7 @@ def booktabs_in_blocks(columns: Sequence[Column], rows: Sequence[Sequence[object
 
 
 def _line(cells: Sequence[object]) -> str:
-    return " & ".join(map(render, cells)) + r" \\"
+    return " & ".join([first_cell(cells[0]), *map(render, cells[1:])]) + r" \\"
 
 
 def _group_lines(columns: Sequence[Column]) -> list[str]:
@@ -122,20 +125,4 @@ def write_table(folder: Path, name: str, body: str, remarks: Sequence[str] = ())
     path = folder / f"{name}.tex"
     write_text(path, comments + body)
     note(f"wrote {path}")
-    return path
-
-
-def write_document(folder: Path, tables: Sequence[Path]) -> Path:
-    """Write ``all_tables.tex``, a document that shows these tables with their file names and the remarks above them.
-
-    ``pdflatex all_tables.tex`` in that folder sets it.
-    """
-    pages = []
-    for table in tables:
-        lines = table.read_text(encoding="utf-8").splitlines()
-        remarks = [escape(line.removeprefix("%").strip()) for line in lines if line.startswith("%")]
-        parts = [rf"\texttt{{{escape(table.name)}}}", rf"\input{{{table.stem}}}", r"\footnotesize", *remarks]
-        pages.append("\\begin{minipage}{\\linewidth}\n" + "\\par\\smallskip\n".join(parts) + "\n\\end{minipage}\\par\\bigskip\\bigskip\n")
-    path = folder / "all_tables.tex"
-    write_text(path, PREAMBLE + "\n".join(pages) + "\\end{document}\n")
     return path

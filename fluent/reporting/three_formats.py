@@ -11,8 +11,7 @@ from tabulate import tabulate
 
 from fluent.records.atomic import write_text
 from fluent.records.table import format_table
-
-_FORMATS = {".md": "github", ".tex": "latex_booktabs"}
+from fluent.reporting.latex import Column, booktabs
 
 
 def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], remark: str = "") -> None:
@@ -24,10 +23,11 @@ def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], remark: str =
         text = pd.DataFrame({column: [_full(value) for value in table[column]] for column in table.columns}, dtype="str")
         write_text(folder / f"{name}.tsv", format_table(text))
         shown = [[_short(value) for value in row] for row in table.itertuples(index=False)]
-        for ending, style in _FORMATS.items():
-            body = tabulate(shown, list(table.columns), tablefmt=style, disable_numparse=True) + "\n"
-            comment = f"% {remark}\n" if ending == ".tex" else f"<!-- {remark} -->\n\n"
-            write_text(folder / f"{name}{ending}", (comment if remark else "") + body)
+        plain = [[value.replace("|", "\\|").replace("\n", " ") for value in row] for row in shown]
+        markdown = tabulate(plain, list(table.columns), tablefmt="github", disable_numparse=True) + "\n"
+        write_text(folder / f"{name}.md", (f"<!-- {remark} -->\n\n" if remark else "") + markdown)
+        tex = booktabs([Column(column, "l") for column in table.columns], shown)
+        write_text(folder / f"{name}.tex", (f"% {remark}\n" if remark else "") + tex)
 
 
 def _full(value: object) -> str:
@@ -38,5 +38,5 @@ def _full(value: object) -> str:
 
 def _short(value: object) -> str:
     if isinstance(value, float):
-        return "–" if math.isnan(value) else f"{value:.4f}"
+        return "–" if math.isnan(value) else f"{value:z.4f}"
     return str(value)
