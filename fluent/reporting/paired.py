@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from fluent.reporting.clusters import AVERAGES, Design, Floats, better, find_design, metric_columns
 
@@ -74,12 +73,15 @@ def permutation_test(design: Design, differences: Floats, *, flips: int = 10_000
 
 
 def holm(p_values: Sequence[float] | Floats) -> Floats:
-    """Holm's step-down adjustment of a family of p-values; NaN (no test) stays out of the family."""
+    """Holm's step-down adjustment of a family of p-values; NaN (no test) stays out of the family.
+
+    The k-th smallest of m becomes the largest of p_j (m - j + 1) over j <= k, at most 1. As statsmodels' ``multipletests``,
+    which collects the whole process's garbage at every call: a family of three took .2 s.
+    """
     values = np.asarray(p_values, dtype=float)
+    order = np.argsort(values)[: np.count_nonzero(~np.isnan(values))]  # NaN is sorted behind
     adjusted = np.full(len(values), np.nan)
-    tested = ~np.isnan(values)
-    if tested.any():
-        adjusted[tested] = multipletests(values[tested], method="holm")[1]
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(values[order] * np.arange(len(order), 0, -1)))
     return adjusted
 
 

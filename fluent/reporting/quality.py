@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pandas as pd
 from scipy.stats import pearsonr
-from statsmodels.stats.multitest import multipletests
 
 from fluent.console import UserError
 from fluent.records.table import read_table
 from fluent.reporting.measures import by_relation, recall_at, value_at
+from fluent.reporting.paired import holm
 from fluent.reporting.selection import Selection
 
 KEY = ["lang", "verbalisation", "relation"]
@@ -91,8 +91,4 @@ def correlations(both: pd.DataFrame) -> pd.DataFrame:
     for (lang, v), group in both.groupby(["lang", "verbalisation"], sort=False):
         rows.append((lang, v, *pearson(group["qe_delta"], group["r1_delta"]), len(group)))
     frame = pd.DataFrame(rows, columns=["lang", "verbalisation", "r", "p", "n"])
-    tested = frame["p"].notna()
-    frame["p_holm"] = math.nan
-    if tested.any():
-        frame.loc[tested, "p_holm"] = multipletests(frame.loc[tested, "p"], method="holm")[1]
-    return frame
+    return frame.assign(p_holm=holm(frame["p"].to_numpy(dtype=float)))
