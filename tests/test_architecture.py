@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-FLOOR = {"fluent.console", "fluent.commands", "fluent.json_text", "fluent.languages", "fluent.pickles", "fluent"}
+FLOOR = {"fluent.console", "fluent.commands", "fluent.json_text", "fluent.languages", "fluent.patience", "fluent.pickles", "fluent"}
 ROOMS = ("records", "translating", "locating", "scoring", "linking", "ranking", "reporting", "fluency", "exporting")
 FLUENT = {f"fluent.{room}" for room in ROOMS}
 CONTRACT = "fluent.scoring.contract"
@@ -28,6 +28,7 @@ ALLOWED: dict[str, set[str]] = {
     "fluent.console": set(),
     "fluent.commands": {"fluent.console"},
     "fluent.json_text": {"fluent.console"},
+    "fluent.patience": {"fluent.console"},
     "fluent.pickles": {"fluent.console"},
     "fluent.languages": set(),
     "fluent.records": set(),

@@ -143,6 +143,19 @@ def test_wrong_bytes_are_refused_and_not_kept(serve: Callable[[Server], str], tm
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_server_that_names_a_time_is_asked_then(
+    httpserver: HTTPServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("tenacity.nap.time.sleep", lambda seconds: waits.append(seconds) if seconds else None)
+    answers = [Response(status=429, headers={"Retry-After": "7"}), Response(status=503, headers={"Retry-After": "3600"})]
+    httpserver.expect_request("/m.zip").respond_with_handler(lambda request: answers.pop(0))
+    with pytest.raises(UserError, match=r"/m.zip asks to come back in 3600 s; what was finished is kept"):
+        download(httpserver.url_for("/m.zip"), tmp_path / "m.zip", wait_s=0)
+    assert [wait for wait in waits if wait >= 1] == [7.0]
+    assert "/m.zip: HTTP 429 TOO MANY REQUESTS; trying again in 7 s" in capsys.readouterr().err
+
+
 def test_no_such_page_and_no_server_are_one_line(httpserver: HTTPServer, tmp_path: Path) -> None:
     httpserver.expect_request("/gone.zip").respond_with_data("", status=404)
     httpserver.expect_request("/busy.zip").respond_with_data("", status=503)

@@ -13,8 +13,8 @@ from unicodedata import normalize
 import pytest
 
 from fluent.console import UserError
+from fluent.patience import Pace, Patience, RequestFailed, TryLater, retry_after
 from fluent.translating.backend import FAILED, Answer, Item
-from fluent.translating.patience import Pace, Patience, RowFault, TryLater, retry_after
 from fluent.translating.store import FAILURES_IN_A_ROW, Store, ask, store_keys
 from tests.translating_world import QUICK, make_item, translate
 
@@ -221,19 +221,21 @@ def test_a_locked_store_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 # patience
 
 
-def test_backoff_grows_and_stays_under_its_ceiling(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backoff_grows_and_stays_under_its_ceiling(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     waits: list[float] = []
-    monkeypatch.setattr("tenacity.nap.time.sleep", waits.append)
-    patience = Patience(attempts=8, first_wait=1.0, longest_wait=10.0)
+    monkeypatch.setattr("tenacity.nap.time.sleep", lambda seconds: waits.append(seconds) if seconds else None)
+    patience = Patience(attempts=8, first_wait=1.0, longest_wait=10.0, per_second=0)
 
     def call() -> str:
         raise TryLater("HTTP 503")
 
-    with pytest.raises(RowFault, match="HTTP 503, 8 times"):
+    with pytest.raises(RequestFailed, match="HTTP 503, 8 times"):
         patience.persist("x", call)
     assert len(waits) == 7
     ceilings = [1, 2, 4, 8, 10, 10, 10]
     assert all(0 <= wait <= ceiling for wait, ceiling in zip(waits, ceilings, strict=True))
+    announced = [line.removeprefix("x: HTTP 503; trying again in ") for line in capsys.readouterr().err.splitlines()]
+    assert announced == [f"{wait:.0f} s" for wait in waits if wait >= 5]
     assert len({round(wait / ceiling, 3) for wait, ceiling in zip(waits, ceilings, strict=True)}) > 3  # jitter
 
 
@@ -242,9 +244,9 @@ def test_what_does_not_pass_is_not_tried_again() -> None:
 
     def call() -> str:
         calls.append(1)
-        raise RowFault("HTTP 400")
+        raise RequestFailed("HTTP 400")
 
-    with pytest.raises(RowFault, match="HTTP 400"):
+    with pytest.raises(RequestFailed, match="HTTP 400"):
         QUICK.persist("x", call)
     assert len(calls) == 1
 
@@ -258,8 +260,8 @@ def test_retry_after_is_seconds_or_a_date() -> None:
 
 def test_pace_spaces_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     now, sleeps = [100.0], list[float]()
-    monkeypatch.setattr("fluent.translating.patience.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("fluent.translating.patience.time.sleep", sleeps.append)
+    monkeypatch.setattr("fluent.patience.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("fluent.patience.time.sleep", sleeps.append)
     pace = Pace(4.0)
     for _ in range(4):
         pace.wait()

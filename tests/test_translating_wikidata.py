@@ -223,6 +223,7 @@ def test_ids_that_are_none_are_noted_and_not_sent(httpserver: HTTPServer, store:
     ("fault", "message"),
     [
         (Response("no agent", status=403), r"Wikidata refuses this client \(HTTP 403\): give a user agent that names you"),
+        (Response("gone", status=404), r"Wikidata refuses the question \(HTTP 404\): check the address http"),
         (error_json("badvalue"), r"Wikidata refuses the question \(badvalue\)"),
         (Response("busy", status=503), r"Wikidata is out of reach \(HTTP 503, 4 times\); what was fetched is kept"),
         (Response("busy", status=429, headers={"Retry-After": "999"}), "Wikidata asks to come back in 999 s"),

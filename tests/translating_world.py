@@ -10,8 +10,8 @@ from pathlib import Path
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from fluent.patience import Patience
 from fluent.translating.backend import Item
-from fluent.translating.patience import Patience
 
 QUICK = Patience(attempts=4, first_wait=0.001, longest_wait=0.002, longest_ask=2.0, per_second=0, connect=2.0, read=0.4)
 """Patient like the real one, in milliseconds."""

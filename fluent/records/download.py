@@ -1,4 +1,7 @@
-"""Getting a published file: goes on where a cut connection left it, whole at its final name or not there at all."""
+"""Getting a published file: goes on where a cut connection left it, whole at its final name or not there at all.
+
+Ours because pooch starts from the first byte after a cut, and the largest file is 13 GB.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +12,15 @@ import zipfile
 from pathlib import Path
 
 import requests
-import tenacity
 
 from fluent.console import UserError, note, plain_number, progress_bar
 from fluent.json_text import parse_json
+from fluent.patience import Patience, RequestFailed, TryLater, may_pass
 from fluent.records.atomic import check_writable, new_folders, write_text
 from fluent.records.run import file_sha256
 
 CHUNK = 1 << 16
-TIMEOUT = (10, 60)
-"""Seconds to wait for a connection, and for the next bytes."""
-
-_BUSY = {429, 500, 502, 503, 504}
 _CUT = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError)
-
-
-class _ComeAgain(requests.ConnectionError):
-    """No exception of requests' own, but worth another try: an answer that ends early, a server that is busy."""
 
 
 def download(url: str, path: Path | str, *, sha256: str | None = None, tries: int = 5, wait_s: float = 1.0) -> str:
@@ -57,37 +52,38 @@ def download(url: str, path: Path | str, *, sha256: str | None = None, tries: in
 
 
 def _fetch_patiently(url: str, partial: Path, tries: int, wait_s: float) -> None:
-    retrying = tenacity.Retrying(
-        stop=tenacity.stop_after_attempt(tries),
-        wait=tenacity.wait_exponential_jitter(multiplier=wait_s, max=30 * wait_s),
-        retry=tenacity.retry_if_exception_type(_CUT),
-        before_sleep=lambda state: note(f"connection lost ({_reason(state.outcome.exception() if state.outcome else None)}), trying again"),
-        reraise=True,
-    )
+    patience = Patience(attempts=tries, first_wait=wait_s, longest_wait=30 * wait_s, connect=10, read=60)
+
+    def fetch() -> None:
+        try:
+            _fetch(url, partial, patience.timeout)
+        except _CUT as error:
+            raise TryLater(_reason(error)) from None
+
     try:
-        retrying(_fetch, url, partial)
-    except _CUT as error:
+        patience.persist(url, fetch)
+    except RequestFailed as fault:
         kept = partial.stat().st_size if partial.exists() else 0
-        raise UserError(f"no connection to {url} ({_reason(error)}); {kept} bytes are kept, the same command goes on from there") from None
+        raise UserError(f"no connection to {url} ({fault}); {kept} bytes are kept, the same command goes on from there") from None
     except requests.RequestException as error:
         raise UserError(f"cannot get {url} ({_reason(error)}); check the address") from None
 
 
-def _fetch(url: str, partial: Path) -> None:
+def _fetch(url: str, partial: Path, timeout: tuple[float, float]) -> None:
     """One try: append what is missing, or start anew."""
     done = partial.stat().st_size if partial.exists() else 0
     validator = _read_validator(partial, url)
     if done and not validator:
         done = 0  # whose bytes these are cannot be told
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={done}-", "If-Range": validator} if done else {})
-    with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as answer:
+    with requests.get(url, headers=headers, stream=True, timeout=timeout) as answer:
         if answer.status_code == requests.codes.requested_range_not_satisfiable:
             if answer.headers.get("Content-Range") == f"bytes */{done}":
                 return  # all bytes were there, only the last step was missing
             partial.unlink()
-            raise _ComeAgain("the server's file is shorter than what is here; starting anew")
-        if answer.status_code in _BUSY:
-            raise _ComeAgain(f"HTTP {answer.status_code} {answer.reason}")
+            raise TryLater("the server's file is shorter than what is here; starting anew")
+        if may_pass(answer.status_code):
+            raise TryLater(f"HTTP {answer.status_code} {answer.reason}", answer.headers)
         if answer.status_code >= 400:
             raise UserError(f"{url}: HTTP {answer.status_code} {answer.reason}; check the address")
         done = done if _continues(answer, done) else 0
@@ -101,7 +97,7 @@ def _fetch(url: str, partial: Path) -> None:
                 file.write(chunk)
                 bar.update(len(chunk))
     if total is not None and partial.stat().st_size != total:
-        raise _ComeAgain(f"{partial.stat().st_size} of {total} bytes")
+        raise TryLater(f"{partial.stat().st_size} of {total} bytes")
 
 
 def _continues(answer: requests.Response, done: int) -> bool:

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 import openai
 
 from fluent.console import UserError
+from fluent.patience import Patience, RequestFailed, TryLater, may_pass
 from fluent.translating.backend import FAILED, OK, Answer
-from fluent.translating.patience import Pace, Patience, RowFault, TryLater, retry_after
 
 KEY_FILE = Path("openai-api-key.txt")
 _FINISHES = {"length": "cut", "content_filter": "filtered"}
@@ -39,7 +39,6 @@ class ChatClient:
         self._seed = seed
         self._workers = max(1, workers)
         self._patience = patience or Patience(per_second=20.0, read=60.0)
-        self._pace = Pace(self._patience.per_second)
 
     def check(self) -> None:
         """UserError where there is no key and the service needs one."""
@@ -64,7 +63,7 @@ class ChatClient:
             def answer(one: Asked) -> Answer:
                 try:
                     return self._patience.persist("openai", lambda: ask(one))
-                except RowFault as fault:
+                except RequestFailed as fault:
                     return Answer(None, FAILED, detail=str(fault))
                 except UserError:
                     ended.set()  # before any other worker takes its next row
@@ -78,8 +77,7 @@ class ChatClient:
                 pool.shutdown(wait=True, cancel_futures=True)
 
     def _ask(self, client: openai.OpenAI, messages: Any, max_tokens: int) -> Answer:
-        """One request. Raises TryLater, RowFault, or UserError for what no other row would survive."""
-        self._pace.wait()
+        """One request. Raises TryLater, RequestFailed, or UserError for what no other row would survive."""
         try:
             completion = client.chat.completions.create(
                 model=self.model, messages=messages, temperature=0, seed=self._seed, max_completion_tokens=max_tokens
@@ -100,10 +98,10 @@ class ChatClient:
             return UserError(f"openai refuses the key (HTTP {status}): check OPENAI_API_KEY or {KEY_FILE}")
         if status == 404:
             return UserError(f"openai knows no model '{self.model}' (HTTP 404): give another model, or check OPENAI_BASE_URL")
-        if status in {408, 409, 429} or status >= 500:
-            return TryLater(f"HTTP {status}", retry_after(error.response.headers.get("Retry-After")))
+        if may_pass(status):
+            return TryLater(f"HTTP {status}", error.response.headers)
         told = code if re.fullmatch(r"[a-z_]{1,40}", code) else ""  # a service may send anything back, even the key
-        return RowFault(f"HTTP {status} {told}".rstrip())
+        return RequestFailed(f"HTTP {status} {told}".rstrip())
 
 
 def _finished(tasks: dict[Future[Answer], Asked]) -> Iterator[tuple[Asked, Answer]]:

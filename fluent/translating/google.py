@@ -1,7 +1,7 @@
 """Google Translate and every other engine of deep-translator, by name, one sentence a request.
 
 deep-translator (1.11.4) has no time-out, no retry and drops the response with its Retry-After; so its requests go through
-a session of ours that sets the time-outs and remembers what the service answered.
+a session of ours that sets the time-outs and tells faults apart by the service's answer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import requests
 from deep_translator import exceptions
@@ -20,9 +20,9 @@ from deep_translator.constants import GOOGLE_LANGUAGES_TO_CODES
 from deep_translator.engines import __engines__
 
 from fluent.console import UserError
-from fluent.translating.backend import Answer, Item, text_hash
+from fluent.patience import Patience, RequestFailed, TryLater, may_pass
+from fluent.translating.backend import FAILED, Answer, Item, text_hash
 from fluent.translating.codes import service_code
-from fluent.translating.patience import Pace, Patience, RowFault, TryLater, retry_after
 
 ENGINES: tuple[str, ...] = tuple(sorted(name for name in __engines__ if name != "chatgpt"))
 """All but ``chatgpt``, which calls an interface that openai removed: use ``openai``."""
@@ -46,22 +46,36 @@ _TABLES: dict[str, str] = {
 _CALL: dict[str, dict[str, str]] = {"qcri": {"domain": "general"}}
 _QUOTA_STATUS = {402, 456}
 _REFUSED_STATUS = {401, 403}
-_PASSING_STATUS = {408, 425, 429}
 
 
 class _Session(requests.Session):
-    """Stands in for the name ``requests`` inside an engine: time-outs on every request, the last response kept."""
+    """Stands in for the name ``requests`` inside an engine: time-outs on every request, and faults told apart by status.
+
+    Texts of exceptions are left out: they hold URLs, and those hold keys.
+    """
 
     exceptions = requests.exceptions
 
-    def __init__(self, timeout: tuple[float, float]) -> None:
+    def __init__(self, engine: str, timeout: tuple[float, float]) -> None:
         super().__init__()
-        self._timeout = timeout
-        self.last: requests.Response | None = None
+        self._engine, self._timeout = engine, timeout
 
     def request(self, *arguments: Any, **options: Any) -> requests.Response:
-        self.last = super().request(*arguments, **{**options, "timeout": self._timeout})
-        return self.last
+        """Raises TryLater for what may pass, RequestFailed for what stays, UserError for what ends the run."""
+        try:
+            response = super().request(*arguments, **{**options, "timeout": self._timeout})
+        except requests.RequestException as error:
+            raise TryLater(f"no answer ({type(error).__name__})") from None
+        status, engine = response.status_code, self._engine
+        if status in _QUOTA_STATUS or (status == 403 and "quota" in response.text.casefold()):
+            raise UserError(f"{engine}: the quota is used up (HTTP {status}); what was finished is kept")
+        if status in _REFUSED_STATUS and engine in ENGINE_KEYS:
+            raise UserError(f"{engine} refuses the key (HTTP {status}): check {', '.join(ENGINE_KEYS[engine].values())}")
+        if may_pass(status):
+            raise TryLater(f"HTTP {status}", response.headers)
+        if status >= 300:
+            raise RequestFailed(f"HTTP {status}")
+        return response
 
 
 class DeepTranslator:
@@ -76,9 +90,8 @@ class DeepTranslator:
         self.model = ""
         self._base_url = base_url
         self._patience = patience or Patience()
-        self._session = _Session((self._patience.connect, self._patience.read))
+        self._session = _Session(engine, self._patience.timeout)
         self._module: Any = sys.modules[__engines__[engine].__module__]
-        self._pace = Pace(self._patience.per_second)
 
     def check(self, source: str, target: str, relation: str) -> None:
         """Keys and language codes, before any request (Microsoft's list of languages is its own service's to tell)."""
@@ -103,8 +116,8 @@ class DeepTranslator:
                 engines[pair] = self._through_session(self._engine, *pair)
             try:
                 yield item, Answer(self._patience.persist(self.name, partial(self._ask, engines[pair], item.sentence)))
-            except RowFault as fault:
-                yield item, Answer(None, fault.status, detail=str(fault))
+            except RequestFailed as fault:
+                yield item, Answer(None, fault.status or FAILED, detail=str(fault))
 
     def _code(self, code: str) -> str:
         constants = importlib.import_module("deep_translator.constants")
@@ -118,7 +131,7 @@ class DeepTranslator:
             try:
                 engine = kind(target="english", **keys)
                 known = engine.get_supported_languages(as_dict=True)
-            except (requests.RequestException, ValueError, KeyError, TypeError, AttributeError) as error:
+            except (TryLater, RequestFailed, ValueError, KeyError, TypeError, AttributeError) as error:
                 raise UserError(f"microsoft does not tell its languages ({type(error).__name__}): try again later") from error
             engine.source, engine.target = (service_code(self.name, known, code) for code in (source, target))
         else:
@@ -136,36 +149,15 @@ class DeepTranslator:
             self._module.requests = theirs
 
     def _ask(self, engine: Any, sentence: str) -> str | None:
-        """One request. Raises TryLater for what may pass, RowFault for what stays, UserError for what ends the run."""
-        self._pace.wait()
-        self._session.last = None
+        """One request; raises what the session raises."""
         try:
             text = self._through_session(engine.translate, sentence, **_CALL.get(self.name, {}))
+        except (TryLater, RequestFailed, UserError):
+            raise
         except (exceptions.NotValidLength, exceptions.NotValidPayload) as error:
-            raise RowFault(f"sentence not accepted ({type(error).__name__})", "missing") from error
+            raise RequestFailed(f"sentence not accepted ({type(error).__name__})", "missing") from error
         except Exception as error:  # the engines raise three families, and KeyError & co. on garbage
-            self._explain(error)
-        if text is None and self._status() >= 300:
-            self._explain(exceptions.RequestError())
+            raise TryLater(f"unreadable answer ({type(error).__name__})") from None
         if isinstance(text, str) and text.startswith("MYMEMORY WARNING"):
             raise UserError(f"{self.name}: the day's quota is used up; what was finished is kept: run the same command again tomorrow")
         return text if isinstance(text, str) or text is None else json.dumps(text, ensure_ascii=False)
-
-    def _status(self) -> int:
-        return self._session.last.status_code if self._session.last is not None else 0
-
-    def _explain(self, error: Exception) -> NoReturn:
-        """Sort a fault. Texts of exceptions are left out: they hold URLs, and those hold keys."""
-        response, kind = self._session.last, type(error).__name__
-        status = self._status()
-        if response is not None and (status in _QUOTA_STATUS or (status == 403 and "quota" in response.text.casefold())):
-            raise UserError(f"{self.name}: the quota is used up (HTTP {status}); what was finished is kept") from None
-        if status in _REFUSED_STATUS and self.name in ENGINE_KEYS:
-            raise UserError(f"{self.name} refuses the key (HTTP {status}): check {', '.join(ENGINE_KEYS[self.name].values())}") from None
-        if response is None:
-            raise TryLater(f"no answer ({kind})") from None
-        if status >= 500 or status in _PASSING_STATUS:
-            raise TryLater(f"HTTP {status}", retry_after(response.headers.get("Retry-After"))) from None
-        if status >= 300:
-            raise RowFault(f"HTTP {status}") from None
-        raise TryLater(f"unreadable answer ({kind})") from None

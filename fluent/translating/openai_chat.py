@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from fluent.languages import language
+from fluent.patience import Patience
 from fluent.records.few_shot import FewShot, format_few_shot
 from fluent.translating.backend import Answer, Item, text_hash
 from fluent.translating.chat_client import ChatClient, Messages
-from fluent.translating.patience import Patience
 
 DEFAULT_MODEL = "gpt-4o-mini"
 MAX_TOKENS = 256

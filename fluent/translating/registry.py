@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fluent.console import UserError
+from fluent.patience import Patience
 from fluent.translating.backend import Translator
 from fluent.translating.document import DocumentTranslator
 from fluent.translating.file import FileTranslator
 from fluent.translating.google import ENGINES, DeepTranslator
 from fluent.translating.openai_chat import DEFAULT_MODEL, FewShotSource, OpenAITranslator
-from fluent.translating.patience import Patience
 from fluent.translating.phrasebook import PhrasebookTranslator
 from fluent.translating.seq2seq import Seq2SeqTranslator
 
@@ -43,9 +43,7 @@ class Options:
 
     def patience(self, usual: Patience) -> Patience:
         """The back end's usual patience at the pace that was asked for."""
-        if self.per_second is None:
-            return usual
-        return Patience(per_second=self.per_second, connect=usual.connect, read=usual.read)
+        return usual if self.per_second is None else replace(usual, per_second=self.per_second)
 
 
 def make_translator(word: str, options: Options | None = None) -> tuple[str, Translator]:

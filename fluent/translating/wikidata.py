@@ -20,11 +20,11 @@ import requests
 
 from fluent.console import UserError, note, progress_bar
 from fluent.json_text import parse_json
+from fluent.patience import Patience, RequestFailed, TryLater, may_pass
 from fluent.records.atomic import write_text
 from fluent.records.benchmark import ALIAS_SEPARATOR, join_aliases
 from fluent.records.table import format_table
 from fluent.translating.cleaning import clean_characters, is_written_in, simplify
-from fluent.translating.patience import Pace, Patience, RowFault, TryLater, retry_after
 from fluent.translating.sqlite import open_sqlite, plain_errors
 
 API = "https://www.wikidata.org/w/api.php"
@@ -92,7 +92,6 @@ class Wikidata:
     ) -> None:
         self._store, self._api, self._refresh = store, api, refresh
         self._patience = patience or Patience(per_second=2.0, longest_wait=60.0)
-        self._pace = Pace(self._patience.per_second)
         self._session = requests.Session()
         self._session.headers["User-Agent"] = user_agent
         self._connection = open_sqlite(store, _SCHEMA)
@@ -166,8 +165,8 @@ class Wikidata:
             for start in range(0, len(uris), BATCH):
                 batch = list(uris[start : start + BATCH])
                 try:
-                    found = self._patience.persist("Wikidata", partial(self._ask, batch, props, codes))
-                except RowFault as fault:
+                    found = self._ask(batch, props, codes)
+                except RequestFailed as fault:
                     raise UserError(f"Wikidata is out of reach ({fault}); what was fetched is kept: run the same command again") from fault
                 for uri in batch:
                     yield uri, found.get(uri, {})
@@ -176,38 +175,37 @@ class Wikidata:
     def _ask(self, uris: list[str], props: str, codes: Sequence[str]) -> dict[str, dict[str, Any]]:
         """One batch: asked-for id -> entity. An id that the service knows nothing of is left out and the rest asked again."""
         while uris:
-            self._pace.wait()
             parameters = {
                 "action": "wbgetentities", "format": "json", "formatversion": "2", "maxlag": "5",
                 "ids": "|".join(uris), "props": props, "languages": "|".join(codes) or None,
             }  # fmt: skip
-            answer = self._request(parameters)
+            answer = self._patience.persist("Wikidata", partial(self._request, parameters))
             error = answer.get("error")
             if not error:
-                return _by_asked_id(answer.get("entities"), uris)
+                return _by_asked_id(answer["entities"], uris)
             if error.get("code") != "no-such-entity" or error.get("id") not in uris:
                 raise UserError(f"Wikidata refuses the question ({error.get('code')}): {str(error.get('info', ''))[:200]}")
             uris = [uri for uri in uris if uri != error["id"]]
         return {}
 
     def _request(self, parameters: Mapping[str, str | None]) -> dict[str, Any]:
-        timeout = (self._patience.connect, self._patience.read)
         try:
-            response = self._session.get(self._api, params=parameters, timeout=timeout)
+            response = self._session.get(self._api, params=parameters, timeout=self._patience.timeout)
         except requests.RequestException as error:
             raise TryLater(f"no answer ({type(error).__name__})") from None
-        after = retry_after(response.headers.get("Retry-After"))
         if response.status_code == 403:
             raise UserError("Wikidata refuses this client (HTTP 403): give a user agent that names you, with an address")
+        if may_pass(response.status_code):
+            raise TryLater(f"HTTP {response.status_code}", response.headers)
         if response.status_code != 200:
-            raise TryLater(f"HTTP {response.status_code}", after)
+            raise UserError(f"Wikidata refuses the question (HTTP {response.status_code}): check the address {self._api}")
         try:
             answer = dict(parse_json(response.content, self._api))
         except (ValueError, TypeError):
-            raise TryLater("unreadable answer", after) from None
+            raise TryLater("unreadable answer", response.headers) from None
         code = answer.get("error", {}).get("code")
-        if code in _LAGGING:
-            raise TryLater(str(code), after)
+        if code in _LAGGING or (code is None and not isinstance(answer.get("entities"), dict)):
+            raise TryLater(code or "unreadable answer (no entities)", response.headers)
         return answer
 
 
@@ -223,9 +221,7 @@ def write_genders(genders: dict[str, str], path: Path) -> None:
     write_text(path, format_table(pd.DataFrame(rows, columns=["p", "genderLabel"], dtype=str)))
 
 
-def _by_asked_id(entities: Any, uris: Sequence[str]) -> dict[str, dict[str, Any]]:
-    if not isinstance(entities, dict):
-        raise TryLater("unreadable answer (no entities)")
+def _by_asked_id(entities: Mapping[str, Any], uris: Sequence[str]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for key, entity in entities.items():
         if not isinstance(entity, dict) or "missing" in entity:
