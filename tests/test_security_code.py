@@ -94,7 +94,7 @@ def from_pretrained_calls(root: Path) -> Iterator[tuple[str, ast.Call, str]]:
 
 
 def test_every_model_is_loaded_from_safetensors_unless_the_user_says_otherwise(root: Path) -> None:
-    """Weights come from ``load_model``, from ``Seq2SeqTranslator``, from a GGUF file, or from our own training folder."""
+    """Weights come from ``load_model``, from a GGUF file, or from our own training folder."""
     loading = {where: call for where, call, name in from_pretrained_calls(root) if "Model" in name or name.endswith(("LM", "automatic"))}
     assert len(loading) >= 3
     for where, call in loading.items():

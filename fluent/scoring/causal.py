@@ -92,6 +92,7 @@ class CausalScorer:
             token_budget=self.token_budget,
             max_length=self.max_length,
             share_prompts=self.share_prompts,
+            rowless=self.loaded.rowless,
         )
 
     def score_pack(self, plan: Plan, number: int, arithmetic: Arithmetic = "float32") -> dict[int, RequestScore]:

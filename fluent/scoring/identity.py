@@ -12,6 +12,7 @@ A changed byte is another model: every file of the folder counts, but for those 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from collections.abc import Iterable
@@ -36,6 +37,7 @@ _HARMLESS = (
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _BESIDE_GGUF = ("tokenizer*", "vocab*", "merges.txt", "added_tokens.json", "special_tokens_map.json", "*.model", "generation_config.json")
 """What transformers looks for beside a GGUF file, although that holds a tokenizer of its own."""
+_ADAPTER = "adapter_config.json"
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _DIGITS = 16
 
@@ -68,12 +70,45 @@ def locate(name: str) -> ModelSource:
             raise UserError(f"model file {name} not found; give the path of a GGUF file")
         return ModelSource(str(path.parent), path.name, True)
     if path.is_dir():
+        if (path / _ADAPTER).is_file():
+            raise _adapter_error(name, path / _ADAPTER, beside=(path / "config.json").is_file())
         if not (path / "config.json").is_file():
             raise UserError(f"model folder {name} has no config.json; give the folder that save_pretrained wrote")
         return ModelSource(str(path), None, True)
     if path.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
         raise UserError(f"model folder {name} not found; give an existing folder, a hub name, or smollm2")
     return ModelSource(name, None, False)
+
+
+def refuse_hub_adapter(name: str, revision: str | None) -> None:
+    """``UserError`` where a repository on the hub is an adapter, or holds one beside its model."""
+    found = _from_hub(name, _ADAPTER, revision)
+    if found is not None:
+        raise _adapter_error(name, found, beside=_from_hub(name, "config.json", revision) is not None)
+
+
+def _from_hub(name: str, file: str, revision: str | None) -> Path | None:
+    """A file of a repository, None where it has none or cannot be read: reading the config tells which."""
+    from huggingface_hub import hf_hub_download
+
+    with contextlib.suppress(Exception):
+        return Path(hf_hub_download(name, file, revision=revision))
+    return None
+
+
+def _adapter_error(name: str, config: Path, *, beside: bool) -> UserError:
+    try:
+        base = str(parse_json(config.read_bytes(), _ADAPTER)["base_model_name_or_path"])
+    except (ValueError, KeyError, TypeError):
+        base = "BASE"
+    merge = (
+        f"merge it with peft: PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained({base!r}), {name!r}).merge_and_unload()"
+        ".save_pretrained(FOLDER), save the tokenizer there too and give FOLDER"
+    )
+    if beside:
+        alone = f"or, for the model without it, move {_ADAPTER} away"
+        return UserError(f"model {name} has an adapter beside it ({_ADAPTER}), which would be left out: {merge}, {alone}")
+    return UserError(f"model {name} is an adapter of {base} ({_ADAPTER}), not a model: {merge}")
 
 
 def shown_name(name: str) -> str:

@@ -1,4 +1,4 @@
-"""One loader for every kind of language model: hub id, local folder, GGUF file, and the embedded ``smollm2``.
+"""One loader for every kind of model (causal, masked, translation): hub id, local folder, GGUF file, and the embedded ``smollm2``.
 
 Safetensors only and no remote code unless asked (FLUENT_ALLOW_PICKLE=1, --trust-remote-code). A login token comes from the
 environment (HF_TOKEN) or the hub's own login, never from an argument. What goes wrong is told in one line
@@ -9,23 +9,25 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer, BitsAndBytesConfig
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM, AutoTokenizer, BitsAndBytesConfig
 from transformers.models.auto import modeling_auto
 from transformers.utils import logging as transformers_logging
 
 from fluent.console import UserError
 from fluent.pickles import no_pickles, pickles_are_trusted
+from fluent.scoring.complete import check_weights, rowless_tokens
 from fluent.scoring.devices import check_memory, choose_device, choose_dtype, dtype_name
 from fluent.scoring.failures import INSTEAD, loading_error
-from fluent.scoring.identity import ModelSource, locate, model_identity, shown_name
+from fluent.scoring.identity import ModelSource, locate, model_identity, refuse_hub_adapter, shown_name
 
-Kind = Literal["causal", "masked"]
+Kind = Literal["causal", "masked", "translation"]
+_AUTOMATIC: Mapping[Kind, Any] = {"causal": AutoModelForCausalLM, "masked": AutoModelForMaskedLM, "translation": AutoModelForSeq2SeqLM}
 DEFAULT_MODEL = "meta-llama/Llama-2-7b-chat-hf"
 _TOKENIZER_FILES = (
     *("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json", "vocab.txt"),
@@ -37,7 +39,8 @@ _TOKENIZER_FILES = (
 class LoadedModel:
     """A model in evaluation mode with its tokenizer and what identifies it.
 
-    name: as asked for; the last part of a local path. revision: its identity (``identity.py``).
+    name: as asked for; the last part of a local path. revision: its identity (``identity.py``). rowless: tokens of the
+    tokenizer that the model has no embedding for.
     """
 
     name: str
@@ -46,6 +49,7 @@ class LoadedModel:
     tokenizer: Any
     device: torch.device
     dtype: str
+    rowless: frozenset[int] = frozenset()
 
 
 def load_model(
@@ -83,10 +87,11 @@ def load_model(
             weights["quantization_config"] = _quantisation(quantise, number_type)
         if device_map is not None or quantise is not None:
             weights["device_map"] = device_map or {"": str(target)}
-        automatic = AutoModelForCausalLM if kind == "causal" else AutoModelForMaskedLM
-        with _quiet(), no_pickles(torch):  # its table of lacking weights; _check_complete says it in a line
-            model, told = automatic.from_pretrained(source.location, output_loading_info=True, **weights)
-        _check_complete(name, model, tokenizer, told["missing_keys"], told.get("mismatched_keys", ()))
+        automatic = _AUTOMATIC[kind]
+        with _quiet(), no_pickles(torch):  # its table of lacking weights; check_weights says it in a line
+            model, told = automatic.from_pretrained(source.location, output_loading_info=True, ignore_mismatched_sizes=True, **weights)
+        check_weights(name, told)
+        rowless = rowless_tokens(name, model, tokenizer)
         if "device_map" not in weights:
             model = model.to(target)
     except Exception as error:
@@ -94,7 +99,7 @@ def load_model(
     model.eval().requires_grad_(False)
     embeddings = model.get_input_embeddings().weight
     shown = quantise or dtype_name(embeddings.dtype)
-    return LoadedModel(shown_name(name), identity, model, tokenizer, embeddings.device, shown)
+    return LoadedModel(shown_name(name), identity, model, tokenizer, embeddings.device, shown, rowless)
 
 
 def check_model(name: str, *, kind: Kind = "causal", revision: str | None = None, trust_remote_code: bool = False) -> None:
@@ -104,6 +109,8 @@ def check_model(name: str, *, kind: Kind = "causal", revision: str | None = None
 
 
 def _config(name: str, source: ModelSource, arguments: dict[str, Any], revision: str | None) -> Any:
+    if not source.local:
+        refuse_hub_adapter(name, revision)
     try:
         return AutoConfig.from_pretrained(source.location, **arguments)
     except Exception as error:
@@ -120,22 +127,16 @@ def _quiet() -> Iterator[None]:
         transformers_logging.set_verbosity(before)
 
 
-def _check_complete(name: str, model: Any, tokenizer: Any, missing: Iterable[str], mismatched: Iterable[Any]) -> None:
-    """transformers fills in random numbers for weights that are not there; and another model's tokenizer has tokens beyond the last."""
-    lacking = [*sorted(missing), *(str(one) for one in mismatched)]
-    if lacking:
-        raise UserError(
-            f"model {name}: its files hold no weights for {len(lacking)} of its parts ({lacking[0]} …), which would be random numbers;"
-            f" get the model again, {INSTEAD}"
-        )
-    rows, tokens = model.get_input_embeddings().weight.shape[0], getattr(tokenizer, "vocab_size", 0)
-    if tokens > rows:
-        raise UserError(f"model {name} has {rows} tokens and its tokenizer {tokens}: they belong to two models; get the tokenizer again")
-
-
 def _check_kind(name: str, config: Any, kind: Kind) -> None:
-    """Refuse a sequence-to-sequence model, and a masked one where a causal one is needed, or the reverse."""
-    if getattr(config, "is_encoder_decoder", False):
+    """Refuse a model of another kind than is needed."""
+    translates = bool(getattr(config, "is_encoder_decoder", False))
+    if kind == "translation":
+        if not translates:
+            raise UserError(
+                f"model {name} is no translation model ({config.model_type}); choose one such as facebook/nllb-200-distilled-600M"
+            )
+        return
+    if translates:
         raise UserError(f"model {name} is a sequence-to-sequence model ({config.model_type}); choose a {kind} one, {INSTEAD}")
     is_masked, is_causal = _kinds(config)
     if kind == "causal" and is_masked and not is_causal:

@@ -47,9 +47,11 @@ def make_plan(
     token_budget: int,
     max_length: int | None,
     share_prompts: bool = True,
+    rowless: frozenset[int] = frozenset(),
 ) -> Plan:
     """Tokenise, group and pack ``requests``. ``max_length``: positions the model has, None if unlimited.
 
+    rowless: tokens that the model has no embedding for.
     share_prompts=False scores equal prompts as often as they occur (for measuring what sharing brings).
     """
     unscorable: dict[int, str] = {}
@@ -57,7 +59,7 @@ def make_plan(
     members: dict[tuple[Ids, int], list[int]] = {}
     seen: dict[Ids, int] = {}
     for number, found in enumerate(tokeniser.tokenise(requests, tokenisation)):
-        reason = _trouble(requests[number], found, tokeniser, max_length)
+        reason = _trouble(requests[number], found, tokeniser, max_length) or _rowless(found, tokeniser, rowless)
         tokens.append(None if reason else found)
         if reason:
             unscorable[number] = reason
@@ -102,3 +104,12 @@ def _trouble(request: Request, found: RequestTokens, tokeniser: PromptTokeniser,
     if max_length is not None and longest > max_length:
         return f"prompt {request.prompt[:60]!r} and its longest candidate have {longest} tokens, the model has {max_length} positions"
     return None
+
+
+def _rowless(found: RequestTokens, tokeniser: PromptTokeniser, rowless: frozenset[int]) -> str | None:
+    """Why a request cannot be scored where a text spells out a token that the model does not have, or None."""
+    present: set[int] = set()
+    for ids in (found.prompt, *(tokens.sequence for tokens in found.candidates)) if rowless else ():
+        present |= rowless.intersection(ids)
+    names = ", ".join(tokeniser.tokenizer.convert_ids_to_tokens(sorted(present)))
+    return f"the model has no embedding for the token {names}" if present else None

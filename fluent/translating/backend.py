@@ -68,8 +68,11 @@ class Translator(Protocol):
     """
 
     name: str
-    model: str
     costly: bool
+
+    @property
+    def model(self) -> str:
+        """Part of the key of every kept answer; for models on this machine it includes their identity."""
 
     def check(self, source: str, target: str, relation: str) -> None:
         """Raise a ``UserError`` if this language pair and relation cannot be translated; asks no service for anything."""

@@ -7,12 +7,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 from fluent.console import UserError
-from fluent.pickles import no_pickles, pickles_are_trusted
+from fluent.scoring.identity import model_identity, shown_name
 from fluent.translating.backend import OK, Answer, Item, text_hash
 from fluent.translating.codes import opus_token, seq2seq_language
+
+_SMOLLM2 = re.compile(r"[,;] or (try|use --device cpu with) --model smollm2(, which needs no download)?")
+
+
+@contextmanager
+def _own_advice() -> Iterator[None]:
+    """The loader's errors without its advice to take smollm2, which does not translate."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(_SMOLLM2.sub("", str(error))) from error
 
 
 class Seq2SeqTranslator:
@@ -36,10 +49,15 @@ class Seq2SeqTranslator:
     ) -> None:
         if not model:
             raise UserError("seq2seq needs a model: seq2seq:facebook/nllb-200-distilled-600M, seq2seq:Helsinki-NLP/opus-mt-en-ru …")
-        self.model = f"{model}@{revision}" if revision else model
         self._path, self._revision, self._device = model, revision, device
         self._batch_size, self._beams, self._max_new_tokens = batch_size, beams, max_new_tokens
         self._loaded: tuple[Any, Any] | None = None
+
+    @cached_property
+    def model(self) -> str:
+        """Name and identity: other weights under the same name give other answers."""
+        with _own_advice():
+            return f"{shown_name(self._path)}@{model_identity(self._path, self._revision)}"
 
     def check(self, source: str, target: str, relation: str) -> None:
         tokenizer, model = self._load()
@@ -79,28 +97,11 @@ class Seq2SeqTranslator:
 
     def _load(self) -> tuple[Any, Any]:
         if self._loaded is None:
-            import torch
-            from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+            from fluent.scoring.models import load_model
 
-            try:
-                tokenizer = AutoTokenizer.from_pretrained(self._path, revision=self._revision)
-                weights = None if pickles_are_trusted() else True
-                with no_pickles(torch):
-                    model = AutoModelForSeq2SeqLM.from_pretrained(self._path, revision=self._revision, use_safetensors=weights)
-            except Exception as error:  # a damaged file of any kind, each with an exception of its own library
-                if "safetensors" in str(error) and " file named" in str(error):
-                    raise UserError(
-                        f"translation model '{self._path}' has no safetensors weights (other kinds can run code when loaded); convert it,"
-                        " or set FLUENT_ALLOW_PICKLE=1 if you trust its maker (many OPUS-MT and NLLB models have no others)"
-                    ) from error
-                reason = str(error).split("\n")[0][:200]
-                raise UserError(f"cannot load translation model '{self._path}' ({reason}): give an id or a folder") from error
-            device = ("cuda" if _has_cuda() else "cpu") if self._device == "auto" else self._device
-            try:
-                self._loaded = (tokenizer, model.eval().to(device))
-            except (RuntimeError, AssertionError) as error:
-                reason = str(error).split("\n")[0][:200]
-                raise UserError(f"'{self._path}' cannot run on --device {device} ({reason}): choose cpu, cuda or cuda:N") from error
+            with _own_advice():
+                loaded = load_model(self._path, kind="translation", device=self._device, revision=self._revision)
+            self._loaded = (loaded.tokenizer, loaded.model)
         return self._loaded
 
 
@@ -119,9 +120,3 @@ def _prefix_and_target(tokenizer: Any, model: Any, source: str, target: str) -> 
     if mark in tokenizer.get_vocab():  # MADLAD
         return f"{mark} ", {}
     raise UserError(f"'{tokenizer.name_or_path}' is no translation model this back end knows (OPUS-MT, NLLB, M2M-100, mBART, MADLAD)")
-
-
-def _has_cuda() -> bool:
-    from transformers.utils import is_torch_cuda_available
-
-    return bool(is_torch_cuda_available())

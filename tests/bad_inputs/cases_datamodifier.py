@@ -127,14 +127,12 @@ CASES = [
     Case(
         "a seq2seq model that is not there",
         f"{MAKE} --translator seq2seq:./nowhere",
-        "cannot load translation model './nowhere' (Repo id must use alphanumeric chars, '-', '_' or '.'. "
-        "The name cannot start or end with '-' or '.' and the maximum length is 96: './nowhere'.): give an "
-        "id or a folder",
+        "model folder ./nowhere not found; give an existing folder, a hub name, or smollm2",
     ),
     Case(
         "a seq2seq model that does not translate",
         f"{MAKE} --translator seq2seq:./model",
-        "cannot load translation model './model' (Couldn't instantiate the backend tokenizer from one of: ): give an id or a folder",
+        "model ./model is no translation model (llama); choose one such as facebook/nllb-200-distilled-600M",
     ),
     Case(
         "a device that there is not",
