@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fluent.console import UserError, plain_number
+from fluent.console import UserError, note, plain_number
 from fluent.json_text import parse_json
 
 Floats = NDArray[np.float64]
@@ -133,15 +133,41 @@ def parse_linking(text: str) -> Linking:
 
 @dataclass(frozen=True)
 class Unigrams:
-    """Unigram log-probabilities by token id. source: where they are from, for tables and signatures."""
+    """Unigram log-probabilities by token id. source: where they are from, for tables and signatures.
+
+    tokenizer: identity of the tokenizer whose ids these are (``scoring.text_tokens.tokenizer_identity``); "" where the
+    table does not say.
+    """
 
     logprobs: Mapping[int, float]
     source: str
+    tokenizer: str = ""
 
     def look_up(self, token_ids: Iterable[int]) -> Floats:
         """Log-probability of each token; a token that the table lacks has ``UNSEEN``."""
         missing = math.log(UNSEEN)
         return np.array([self.logprobs.get(token, missing) for token in token_ids], dtype=np.float64)
+
+    def check_made_for(self, tokenizer: str, who: str) -> None:
+        """``UserError`` where the ids are another tokenizer's, a remark where that cannot be known.
+
+        tokenizer: identity of the scores' tokenizer, "" where their record is too old to say. A table without an
+        identity is known by its size alone, and only where it has every id.
+        """
+        if self.tokenizer and tokenizer:
+            differs = self.tokenizer != tokenizer
+        else:
+            whole = not self.tokenizer and len(self.logprobs) == max(self.logprobs) + 1
+            differs = bool(tokenizer) and whole and len(self.logprobs) != int(tokenizer.partition("-")[0])
+            if not differs:
+                silent = f"{self.source} does not say" if tokenizer else f"the record of {who} does not say"
+                add = f'; if it is the right one, add "tokenizer": "{tokenizer}" to it' if tokenizer else ""
+                note(f"{silent} which tokenizer its token ids are of, so the two cannot be compared{add}")
+        if differs:
+            raise UserError(
+                f"{self.source} was made for another tokenizer ({self.tokenizer or f'{len(self.logprobs)} tokens'}) than"
+                f" {who} has ({tokenizer}); count the unigrams with that model's tokenizer"
+            )
 
     def coverage(self, token_ids: Iterable[int]) -> float:
         """Share of the tokens that the table has; low where it was made for another tokenizer."""
@@ -150,12 +176,18 @@ class Unigrams:
 
 
 def read_unigrams(path: Path) -> Unigrams:
-    """``{"token id": probability}`` as published with ZhoBLiMP. Bad files are ``UserError``s that name the entry."""
+    """``{"token id": probability}`` as published with ZhoBLiMP, and optionally ``"tokenizer"``: its identity.
+
+    Bad files are ``UserError``s that name the entry.
+    """
     try:
         raw = parse_json(path.read_bytes(), path.name)
     except FileNotFoundError:
         raise UserError(f"no unigram table at {path}; check the path") from None
     if not isinstance(raw, dict) or not raw:
+        raise UserError(f"{path.name}: a unigram table is an object of token id: probability")
+    tokenizer = raw.pop("tokenizer", "")
+    if not isinstance(tokenizer, str) or not raw:
         raise UserError(f"{path.name}: a unigram table is an object of token id: probability")
     logprobs = {}
     for key, value in raw.items():
@@ -163,7 +195,7 @@ def read_unigrams(path: Path) -> Unigrams:
         if token is None or isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
             raise UserError(f"{path.name}: entry '{key}': {value!r} is not a token id with a probability above 0 and up to 1")
         logprobs[token] = math.log(value)
-    return Unigrams(logprobs, path.name)
+    return Unigrams(logprobs, path.name, tokenizer)
 
 
 def count_unigrams(token_ids: Iterable[int], source: str, vocabulary_size: int = 0) -> Unigrams:

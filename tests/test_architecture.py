@@ -153,6 +153,7 @@ CASE_OF_ITS_OWN = {
     "fluent/ranking/models.py": "file suffixes; file systems know no language",
     "fluent/ranking/settings.py": "file names",
     "fluent/fluency/lm.py": "file names",
+    "fluent/scoring/text_tokens.py": "how tokenizers written in Python fold case",
     "fluent/fluency/comet.py": "error messages",
     "fluent/scoring/failures.py": "error messages",
     "fluent/scoring/identity.py": "file suffixes",

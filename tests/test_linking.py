@@ -96,3 +96,25 @@ def test_unigram_tables(tmp_path: Path) -> None:
         path.write_text(broken, encoding="utf-8")
         with pytest.raises(UserError, match=r"u\.json"):
             read_unigrams(path)
+
+
+def test_a_table_of_another_tokenizer_is_refused_even_where_all_ids_overlap(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "u.json"
+    path.write_text('{"tokenizer": "3-aa", "0": 0.5, "1": 0.3, "2": 0.2}', encoding="utf-8")
+    table = read_unigrams(path)
+    assert sorted(table.logprobs) == [0, 1, 2] and table.coverage([0, 1, 2]) == 1
+    table.check_made_for("3-aa", "m")
+    assert capsys.readouterr().err == ""
+    with pytest.raises(UserError, match=r"u.json was made for another tokenizer \(3-aa\) than m has \(3-bb\)"):
+        table.check_made_for("3-bb", "m")
+    table.check_made_for("", "m")
+    assert "the record of m does not say which tokenizer" in capsys.readouterr().err
+
+
+def test_a_table_without_identity_is_known_by_its_size_or_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    table = count_unigrams([1, 1, 2], "u.json", vocabulary_size=4)
+    with pytest.raises(UserError, match=r"another tokenizer \(4 tokens\) than m has \(5-aa\)"):
+        table.check_made_for("5-aa", "m")
+    table.check_made_for("4-aa", "m")
+    count_unigrams([1, 5], "part.json").check_made_for("4-aa", "m")  # not every id: its size says nothing
+    assert capsys.readouterr().err.count('add "tokenizer": "4-aa" to it') == 2

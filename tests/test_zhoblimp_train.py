@@ -115,6 +115,7 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(tmp_path: Path, monkeypa
         first, second = (load_file(folder / "out" / name / "model.safetensors") for folder in (undisturbed, disturbed))
         assert first.keys() == second.keys() and all(torch.allclose(first[key], second[key], atol=1e-6) for key in first)
     unigrams = json.loads((disturbed / "out" / "unigram.json").read_text(encoding="utf-8"))
+    assert unigrams.pop("tokenizer").startswith("13-")
     assert math.isclose(sum(unigrams.values()), 1.0) and min(unigrams.values()) > 0
     with pytest.raises(UserError, match="was begun with seed 0, not 1"):
         main(words(disturbed, "--checkpoints", "512", "--seed", "1"))

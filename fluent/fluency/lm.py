@@ -57,6 +57,8 @@ class LanguageModelJudge:
             scorer = load_scorer(model, device=device, dtype=dtype)
         self._scorer, self._unigrams = scorer, unigrams
         self._made = scorer.describe("joint")
+        if unigrams is not None and self._linking.needs == "unigram":
+            unigrams.check_made_for(self._made.tokenizer, self._made.model)
         self._before = "" if self._made.bos != "0" else "\n"  # the first token needs something before it; without BOS that is a new line
         self.circular = is_same_model(self._made.model, self._made.revision, probed or {})
 

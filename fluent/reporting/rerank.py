@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     for path, record in zip(paths, records, strict=True):
         _check_run(record, arguments.scores)
         _check_scores(scores_path(path), record)
-    unigrams = _unigrams(arguments, paths)
+    unigrams = _unigrams(arguments, paths, records)
     new_records = [_new_record(record, arguments, unigrams) for record in records]
     check_writable(arguments.out, "--out")
     _check_out(arguments.out, new_records)
@@ -165,13 +165,20 @@ def _check_out(out: Path, new_records: Sequence[RunRecord]) -> None:
             raise UserError(f"--out {out} holds dumps of another making ({name}): name an empty folder")
 
 
-def _unigrams(arguments: argparse.Namespace, paths: Sequence[Path]) -> Unigrams | None:
+def _unigrams(arguments: argparse.Namespace, paths: Sequence[Path], records: Sequence[RunRecord]) -> Unigrams | None:
     if arguments.linking.needs != "unigram":
         return None
     if arguments.unigrams is None:
         raise UserError(f"--linking {arguments.linking.name} needs token frequencies: give --unigrams FILE, or --unigrams {COUNTS}")
     if arguments.unigrams != COUNTS:
-        return read_unigrams(Path(arguments.unigrams))
+        table = read_unigrams(Path(arguments.unigrams))
+        for tokenizer, model in {record.tokenizer: record.model for record in records}.items():
+            table.check_made_for(tokenizer, model)
+        return table
+    if len({record.tokenizer for record in records} - {""}) > 1:
+        raise UserError(
+            f"{arguments.scores} holds scores of models with different tokenizers, whose counts cannot be added; rerank each alone"
+        )
     candidates = (ids for path in paths for ids in read_scores(scores_path(path), ["token_ids"])["token_ids"])
     return count_unigrams(chain.from_iterable(candidates), "counts of the candidates")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -85,9 +86,9 @@ def prefix_name(tokenizer: Any, prefix: Sequence[int]) -> str:
 
 
 def tokenizer_identity(tokenizer: Any) -> str:
-    """sha256, as 16 hex digits, of what each token id stands for: equal where token ids mean the same."""
+    """Equal where token ids mean the same: the number of tokens and 16 hex digits of the vocabulary's sha256."""
     meanings = sorted((number, token) for token, number in tokenizer.get_vocab().items())
-    return hashlib.sha256(json.dumps(meanings).encode()).hexdigest()[:16]
+    return f"{len(meanings)}-{hashlib.sha256(json.dumps(meanings).encode()).hexdigest()[:16]}"
 
 
 def _offset_tokenizer(tokenizer: Any) -> Tokenizer | None:
@@ -179,29 +180,32 @@ class _Aligned:
 
 
 def _align(tokenizer: Any, text: str, ids: Ids) -> _Aligned:
-    """Each piece where the text goes on with it; ``UserError`` where it does not (the tokenizer changed the text).
+    """Each piece where the text goes on with it; ``UserError`` where hardly a piece is in the text.
 
-    A piece's span begins where the one before ends, so that it has the white space before it; unknown pieces share
-    what lies between the known ones around them.
+    A piece's span begins where the one before ends, so that it has the white space before it. Pieces that are not in
+    the text as they are (unknown or normalised) share what lies between those around them.
     """
     offsets: list[tuple[int, int]] = []
-    place = unknown = 0
+    place = waiting = missing = 0
     for piece in tokenizer.convert_ids_to_tokens(list(ids)):
-        if piece == tokenizer.unk_token:
-            unknown += 1
+        surface = piece.removeprefix("##").removesuffix("@@").removesuffix("</w>").replace("▁", " ").strip()
+        wanted = re.escape(surface or " " * bool(waiting))  # a lone ▁ behind unknown pieces is the next blank
+        found = re.compile(wanted, re.IGNORECASE).search(text, place)
+        begin = found.start() if found else -1
+        if piece == tokenizer.unk_token or begin < 0 or (not waiting and text[place:begin].strip()):
+            waiting += 1
+            missing += piece != tokenizer.unk_token
             continue
-        surface = piece.removeprefix("##").removesuffix("@@").removesuffix("</w>").replace("▁", "")
-        begin = text.find(surface, place)
-        if begin < 0 or (not unknown and text[place:begin].strip()):
-            raise UserError(
-                f"tokenizer of {tokenizer.name_or_path} gives no character offsets, and its piece {piece!r} is not in"
-                f" {text[:60]!r}; use a model with a tokenizer.json, or protocol paper without tails"
-            )
-        if unknown:
-            offsets += [(place, begin)] * unknown
-            place, unknown = begin, 0
-        blank = not surface and text[place : place + 1].isspace()  # a lone ▁
+        if waiting:
+            offsets += [(place, begin)] * waiting
+            place, waiting = begin, 0
+        blank = not surface and text[place : place + 1].isspace()
         end = begin + max(len(surface), blank)
         offsets.append((place, end))
         place = end
-    return _Aligned(list(ids), offsets + [(place, len(text))] * unknown)
+    if missing > len(ids) / 2:
+        raise UserError(
+            f"tokenizer of {tokenizer.name_or_path} gives no character offsets, and its pieces of {text[:60]!r} are not in that"
+            " text; use a model with a tokenizer.json, or protocol paper without tails"
+        )
+    return _Aligned(list(ids), offsets + [(place, len(text))] * waiting)

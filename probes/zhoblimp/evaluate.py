@@ -25,11 +25,12 @@ from fluent.scoring.executors import Cluster, add_executor_arguments, cluster_of
 from probes.zhoblimp.data import PairRow, read_pairs
 from probes.zhoblimp.measures import DEFAULTS, Result, linking_functions, make_result
 from probes.zhoblimp.models import Target, find_targets, load
-from probes.zhoblimp.scores import Place, digest, keep, kept, score_pairs
+from probes.zhoblimp.scores import Place, digest, keep, kept, made_with, score_pairs
 from probes.zhoblimp.tables import main_functions, make_tables, write_pairs_with_scores
 from probes.zhoblimp.vocabulary import read_utf8
 
 _LOW_COVERAGE = 0.9
+MADE_BY = ("revision", "dtype", "device", "path", "bos", "versions", "tokenizer")
 _LINES = 2000
 
 
@@ -104,11 +105,12 @@ def evaluate(
         scorer = load_in(cluster, load, target, device=arguments.device, dtype=arguments.dtype)
         frame = score_pairs(scorer, rows, place, target.label)
         made = scorer.describe("joint")
-        keep(frame, settings, {name: getattr(made, name) for name in ("revision", "dtype", "device", "path", "bos", "versions")}, place)
+        keep(frame, settings, {name: getattr(made, name) for name in MADE_BY}, place)
     if corpus is not None:
         scorer = scorer or load_in(cluster, load, target, device=arguments.device, dtype=arguments.dtype)
         table = corpus_unigrams(scorer.loaded.tokenizer, corpus, str(arguments.unigram.name))
-    if table is not None:
+    elif table is not None:
+        table.check_made_for(made_with(place), target.label)
         share = table.coverage(token for side in ("good_ids", "bad_ids") for ids in frame[side] for token in ids)
         if share < _LOW_COVERAGE:
             note(f"{table.source} has {share:.0%} of the tokens of {target.label}: probably made for another tokenizer")

@@ -123,6 +123,11 @@ def keep(frame: pd.DataFrame, settings: Mapping[str, Any], made_by: Mapping[str,
     forget_packs(place.packs)
 
 
+def made_with(place: Place) -> str:
+    """Identity of the tokenizer of kept scores; "" where an older record does not say."""
+    return str(parse_json(place.run.read_bytes(), place.run.name)["made_by"].get("tokenizer", ""))
+
+
 def kept(settings: Mapping[str, Any], place: Place) -> pd.DataFrame | None:
     """The scores of an earlier run with exactly these settings, or None."""
     try:

@@ -116,7 +116,7 @@ def _prepare(arguments: argparse.Namespace, settings: dict[str, Any], lines: lis
             (arguments.out / "corpus.ids").unlink()
             raise
     tokenizer.save_pretrained(arguments.out / "tokenizer")
-    write_unigrams(arguments.out / "unigram.json", counts, len(tokenizer))
+    write_unigrams(arguments.out / "unigram.json", counts, tokenizer)
     write_text(record, json.dumps(settings, indent=1) + "\n")
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from fluent.console import UserError, progress
 from fluent.records.atomic import replacing, write_text
+from fluent.scoring.text_tokens import tokenizer_identity
 from probes.zhoblimp.data import read_pairs
 from probes.zhoblimp.vocabulary import read_utf8
 
@@ -61,10 +62,16 @@ def write_ids(path: Path, lines: Sequence[str], tokenizer: PreTrainedTokenizerFa
     return counts
 
 
-def write_unigrams(path: Path, counts: Counter[int], vocabulary_size: int) -> None:
-    """``{"token id": probability}`` for ``evaluate --unigram``: one occurrence added for every token; BOS and EOS not counted."""
-    total = sum(counts.values()) + vocabulary_size
-    write_text(path, json.dumps({str(token): (counts[token] + 1) / total for token in range(vocabulary_size)}) + "\n")
+def write_unigrams(path: Path, counts: Counter[int], tokenizer: PreTrainedTokenizerFast) -> None:
+    """``{"token id": probability}`` and the tokenizer's identity, for ``evaluate --unigram``.
+
+    One occurrence is added for every token; BOS and EOS are not counted.
+    """
+    size = len(tokenizer)
+    total = sum(counts.values()) + size
+    table: dict[str, Any] = {"tokenizer": tokenizer_identity(tokenizer)}
+    table |= {str(token): (counts[token] + 1) / total for token in range(size)}
+    write_text(path, json.dumps(table) + "\n")
 
 
 class Blocks:

@@ -1,0 +1,149 @@
+"""Planted knowledge for every family of tokenizers: a model that remembers the very token sequences of its training text.
+
+It gives the remembered token where all else agrees, and nothing away where one token differs, so that one token too
+many, too few or cut otherwise loses the fact.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fluent.scoring.contract import Candidate, Request
+from fluent.scoring.masked import MaskedScorer
+from fluent.scoring.masked_contract import TypedQuery
+from fluent.scoring.models import LoadedModel
+from fluent.scoring.tokens import PromptTokeniser, SlotTokeniser
+from tests.tokenizer_families import FAMILIES, facts, family, natural, sentences
+
+END_MARKS = {"roberta", "roberta-prefix-space", "llama2-end-mark", "t5", "xlm-roberta"}
+FRONTS = {"gpt2": ("0", "1"), "t5": ("0", "0"), "xglm": ("</s>", "</s>"), "bert-cased": ("[CLS]", "[CLS]"),
+          "metaspace-unsplit": ("</s><s>", "</s><s>")}  # fmt: skip
+
+
+class Memory(torch.nn.Module):
+    """A masked model that has seen some sequences and nothing else."""
+
+    def __init__(self, seen: list[list[int]], mask: int, vocabulary: int) -> None:
+        super().__init__()
+        self.seen, self.mask = seen, mask
+        self.config = SimpleNamespace(vocab_size=vocabulary, get_text_config=lambda: self.config)
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:
+        logits = torch.zeros((*input_ids.shape, self.config.vocab_size))
+        for row, (ids, length) in enumerate(zip(input_ids.tolist(), attention_mask.sum(1).tolist(), strict=True)):
+            for known in self.seen:
+                if len(known) == length and all(a in (b, self.mask) for a, b in zip(ids, known, strict=False)):
+                    logits[row, range(length), known] += 20
+        return SimpleNamespace(logits=logits)
+
+
+def remembering(name: str) -> MaskedScorer:
+    tokenizer = family(name)
+    model = Memory(natural(tokenizer, sentences()), tokenizer.mask_token_id, len(tokenizer))
+    return MaskedScorer(LoadedModel(name, "memory", model, tokenizer, torch.device("cpu"), "float32"))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_masked_model_knows_what_it_saw(name: str) -> None:
+    scorer = remembering(name)
+    for lang, known in facts().items():
+        candidates = tuple(dict.fromkeys(city for _, city, _ in known))
+        results = scorer.typed([TypedQuery(left, right, candidates, untyped=True) for left, _, right in known])
+        for (_, city, _), result in zip(known, results, strict=True):
+            means = [score.mean for score in result.candidates]
+            best = candidates[means.index(max(means))]
+            assert (best, means.count(max(means))) == (city, 1), lang
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_causal_model_gets_what_it_saw_and_the_object_is_what_is_scored(name: str) -> None:
+    tokenizer = family(name)
+    tokeniser = PromptTokeniser(tokenizer)
+    seen = natural(tokenizer, sentences())
+    fronts = tuple(tokeniser.prefix_name(how) for how in ("separate", "joint"))  # type: ignore[arg-type]
+    assert fronts == FRONTS.get(name, fronts)
+    for known in facts().values():
+        for left, city, right in known:
+            prompt = left.rstrip()
+            request = Request(prompt, (Candidate(left[len(prompt) :] + city, right),))
+            (tokens,) = tokeniser.tokenise([request], "joint")[0].candidates
+            own = list(tokens.sequence[len(tokeniser.prefix("joint")) :])
+            assert any(own == ids[len(ids) - len(own) - len(tokeniser.text.back) :][: len(own)] for ids in seen)
+            scored = tokenizer.decode(list(tokens.scored[: len(tokens.scored) - tokens.tail_tokens]))
+            if name != "bert-uncased":
+                assert city.replace(" ", "") in scored.replace(" ", "")
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_nothing_stands_between_prompt_and_form(name: str) -> None:
+    tokenizer = family(name)
+    tokeniser = PromptTokeniser(tokenizer)
+    (tokens,) = tokeniser.tokenise([Request("The capital of Peru is", (Candidate("Lima"),))], "separate")
+    bare = tokenizer("The capital of Peru is", add_special_tokens=False)["input_ids"]
+    form = tokenizer("Lima", add_special_tokens=False)["input_ids"]
+    assert tokens.candidates[0].sequence == (*tokeniser.prefix("separate"), *bare, *form)
+    if name in END_MARKS:
+        assert tokenizer.eos_token_id not in tokens.candidates[0].sequence
+
+
+@pytest.mark.parametrize("name", ["llama3", "llama2-legacy", "llama2", "gemma", "metaspace-always", "xglm"])
+def test_a_prompt_that_begins_with_the_prefix_gets_no_second_one(name: str) -> None:
+    tokeniser = PromptTokeniser(family(name))
+    (first,) = tokeniser.prefix("joint")
+    text = tokeniser.tokenizer.convert_ids_to_tokens(first) + "The capital"
+    for how in ("separate", "joint"):
+        tokens = tokeniser.tokenise([Request(text, (Candidate(" is"),))], how)[0]  # type: ignore[arg-type]
+        assert (tokens.prompt.count(first), tokens.candidates[0].sequence.count(first)) == (1, 1)
+
+
+def test_a_prefix_further_on_in_a_prompt_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    tokeniser = PromptTokeniser(family("llama3"))
+    requests = [Request(f"One <s> {word}", (Candidate(" is"),)) for word in ("two", "three")]
+    tokeniser.tokenise(requests, "separate")
+    tokeniser.tokenise(requests, "joint")
+    assert capsys.readouterr().err.count("holds '<s>' as text") == 1
+
+
+def test_candidates_of_equal_length_share_a_forward_wherever_their_context_is_the_same() -> None:
+    scorer = remembering("roberta")
+    fed: list[int] = []
+    run = scorer._run
+    scorer._run = lambda copies, on_batch: (fed.append(len(copies)), run(copies, on_batch))[1]  # type: ignore[method-assign]
+    known = facts()["en"]
+    candidates = tuple(dict.fromkeys(city for _, city, _ in known))
+    results = scorer.typed([TypedQuery(left, right, candidates) for left, _, right in known])
+    lengths = {len(score.token_ids) for score in results[0].candidates}
+    assert fed == [len(known) * len(lengths)] and len(lengths) < len(candidates)
+
+
+TEXT = st.lists(
+    st.sampled_from([*"  aZdß1٣.,'’-–;\n\t\u00a0\u200b\u3000加は\U0001f600e\u0301´¨", "<mask>", " Lima", "San José", "Москва"]), max_size=8
+).map("".join)
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if SlotTokeniser(family(name)).text.cuts_before_blanks])
+@given(left=TEXT, right=TEXT, texts=st.lists(TEXT, min_size=1, max_size=3, unique=True))
+@settings(max_examples=60, deadline=None)
+def test_ids_put_together_from_parts_are_those_of_the_whole_sentence(name: str, left: str, right: str, texts: list[str]) -> None:
+    quick, slow = SlotTokeniser(family(name)), SlotTokeniser(family(name))
+    slow.text.cuts_before_blanks = False
+    slots = [("The capital of " + left, right + " is big.", tuple(texts)), (left, right, tuple(texts))]
+    for one, other in zip(quick.tokenise(slots), slow.tokenise(slots), strict=True):
+        assert one.filling.pieces == other.filling.pieces
+        together = {(one.left + a, k, b + one.right): numbers for (a, k, b), numbers in one.filling.contexts.items()}
+        assert together == dict(other.filling.contexts)
+
+
+def test_a_blank_that_is_a_piece_of_its_own_is_masked_with_the_candidate() -> None:
+    tokenizer = family("xlm-roberta")
+    city = facts()["zh"][0][1]
+    (slot,) = SlotTokeniser(tokenizer).tokenise([("La capital de Peru es ", " 。", (city, "Lima"))])
+    first, second = (tokenizer.convert_ids_to_tokens(list(pieces)) for pieces in slot.filling.pieces)
+    assert first[0] == "▁" and second[0].startswith("▁") and "".join(first[1:]) == city
+    assert len({(left, right) for left, _, right in slot.filling.contexts}) == 1
