@@ -79,7 +79,6 @@ INSTEAD: dict[str, Instead] = {
     "python stats.py report --stats stats/polish-corrected/smollm2 --out polish.html": Instead(LONG, PARSE, AS_WRITTEN),
     "hf auth login": Instead(NETWORK, "hf auth login --help"),
     "python benchmarks/locating.py --write": Instead(WRITES, PARSE),
-    "python -m tests.bad_inputs": Instead(WRITES, "python -m tests.bad_inputs --help"),
     # architecture, comparing
     "python -m probes.NAME": Instead(PLACEHOLDER, "python -m probes.mlama --help"),
     "python stats.py compare --stats stats/starter/paper --tables tables/mine": Instead(

@@ -11,13 +11,12 @@ from pathlib import Path
 Break = Callable[[Path], None]
 """Spoils something on a good desk, which is the folder it is given."""
 
-PREFIX = "python "
 ANYTHING = "…"
 
 
 @dataclass(frozen=True)
 class Case:
-    """what: the bad input, as docs/bad-input.md calls it. command: as typed behind ``python``, in the desk's folder.
+    """what: the bad input. command: as typed behind ``python``, in the desk's folder.
 
     says: the error line behind ``error:``, with … for what may differ. notes: lines that may stand before it, likewise.
     loads: the model's own loader runs (elsewhere a stand-in answers, so that what is wrong elsewhere is quick to find).
