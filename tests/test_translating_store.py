@@ -268,3 +268,8 @@ def test_pace_spaces_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     now[0] = 200.0
     pace.wait()
     assert sleeps == [0.0, 0.25, 0.5, 0.75, 0.0]
+    sleeps.clear()
+    patience = Patience(per_second=4.0)
+    for _ in range(3):
+        patience.persist("x", lambda: "answer")
+    assert sleeps == [0.0, 0.25, 0.5]
