@@ -69,3 +69,11 @@ def test_a_bert_that_was_taught_half_of_the_facts_knows_that_half(root: Path, tm
     right = read_result(path)[0]["correct"].tolist()
     assert sum(right[::2]) / len(right[::2]) >= LEARNT
     assert sum(right[1::2]) / len(right[1::2]) <= CHANCE
+
+
+def test_a_roberta_that_knows_all_capitals_is_found_to_know_them(root: Path, published: Path, tmp_path: Path) -> None:
+    model = published / "failing" / "planted-roberta-en"
+    (path,) = query(MLama(root / "data" / "starter"), Options(str(model), "tyq", tmp_path), ["en"], ["P36"])
+    frame, record = read_result(path)
+    assert frame["correct"].mean() == 1.0 and len(frame) == 32
+    assert "|tok:joint|bos:1|" in record.signature

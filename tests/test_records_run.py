@@ -92,3 +92,14 @@ def test_what_is_no_record_is_told(tmp_path: Path, text: str, message: str) -> N
         read_run(path)
     with pytest.raises(UserError, match="no run record"):
         read_run(tmp_path / "y.run.json")
+
+
+@pytest.mark.parametrize(("written", "read"), [(True, "1"), (False, "0"), ("</s>", "</s>")])
+def test_what_stands_in_front_is_read_from_old_and_new_records(tmp_path: Path, written: bool | str, read: str) -> None:
+    path = tmp_path / "x.run.json"
+    write_run(path, RECORD)
+    fields = json.loads(path.read_text(encoding="utf-8")) | {"bos": written}
+    fields.pop("tokenizer")  # older records have none
+    path.write_text(json.dumps(fields), encoding="utf-8")
+    record = read_run(path)
+    assert (record.bos, record.tokenizer) == (read, "") and f"|bos:{read}|" in record.signature

@@ -18,6 +18,7 @@ from fluent.scoring.contract import Candidate, Request
 from fluent.scoring.masked import MaskedScorer
 from fluent.scoring.masked_contract import TypedQuery
 from fluent.scoring.models import LoadedModel
+from fluent.scoring.spelling import readable, spellings
 from fluent.scoring.tokens import PromptTokeniser, SlotTokeniser
 from tests.tokenizer_families import FAMILIES, facts, family, natural, sentences
 
@@ -147,3 +148,15 @@ def test_a_blank_that_is_a_piece_of_its_own_is_masked_with_the_candidate() -> No
     first, second = (tokenizer.convert_ids_to_tokens(list(pieces)) for pieces in slot.filling.pieces)
     assert first[0] == "▁" and second[0].startswith("▁") and "".join(first[1:]) == city
     assert len({(left, right) for left, _, right in slot.filling.contexts}) == 1
+
+
+def test_tokens_are_shown_as_text_and_parts_of_a_character_by_their_bytes() -> None:
+    text = "Питер 拿 é"
+    for name in ("roberta", "llama2-legacy"):
+        tokenizer = family(name)
+        shown = spellings(tokenizer, tokenizer(text, add_special_tokens=False)["input_ids"])
+        assert not any(character in "".join(shown) for character in "ĠÐÑ▁\ufffd")
+        assert "<0xE6>" in "".join(shown) and "<0xBF>(拿)" in shown
+    tokenizer = family("roberta")
+    assert spellings(tokenizer, [0, *tokenizer.convert_tokens_to_ids(["Ð", "Ġ"])]) == ["<s>", "<0xD0>", " "]
+    assert readable(tokenizer, tokenizer.convert_tokens_to_ids(["Ð"])) == "<0xD0>"
