@@ -179,3 +179,17 @@ def test_published_data_is_reached_through_its_fixture_alone(root: Path) -> None
     texts = {path.name: path.read_text(encoding="utf-8") for path in (root / "tests").rglob("*.py")}
     naming = {name for name, text in texts.items() if re.search("FLUENT_DATA|shared.{1,6}data", text)}
     assert naming == {"conftest.py", "test_architecture.py", "test_stats_notebook.py"}
+
+
+SIGNED = re.compile(r"""(?<!%\{\w)(:\+?|floatfmt=")\.(\d|\{\w+\})f(?!\} ?(MB|GB|s\b))""")
+
+
+def test_numbers_are_printed_without_negative_zero(root: Path) -> None:
+    """Fixed decimals of results have the format's flag z; the published layouts print zeros as the paper does."""
+    rooms = ("fluent/reporting", "fluent/ranking", "fluent/fluency", "probes")
+    found = []
+    for path in source_files(root):
+        name = str(path.relative_to(root))
+        if name.startswith(rooms) and name != "fluent/reporting/infl_table.py":
+            found += [f"{name}: {line.strip()}" for line in path.read_text(encoding="utf-8").splitlines() if SIGNED.search(line)]
+    assert found == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -20,6 +21,7 @@ from fluent.reporting.measures import (
     recall_at,
 )
 from fluent.reporting.selection import SHORT_RULES, kept_rows
+from fluent.reporting.three_formats import write_tables
 
 
 def test_clean_cells_are_escaped_and_fixed() -> None:
@@ -44,6 +46,14 @@ def test_clean_cells_are_escaped_and_fixed() -> None:
         r"\bottomrule",
         r"\end{tabular}",
     ]
+
+
+def test_a_small_loss_is_no_negative_zero(tmp_path: Path) -> None:
+    write_tables(tmp_path, {"one": pd.DataFrame({"gain": [-0.00004, -0.0, -0.5, math.nan]})})
+    written = {ending: (tmp_path / f"one.{ending}").read_text(encoding="utf-8") for ending in ("tsv", "md", "tex")}
+    assert written["tsv"].split()[:4] == ["gain", "-4e-05", "0.0", "-0.5"]
+    for ending in ("md", "tex"):
+        assert re.findall(r"-?\d\.\d+|–", written[ending]) == ["0.0000", "0.0000", "-0.5000", "–"]
 
 
 def run_small(command: str, stats_folder: Path, tables: Path, *options: str) -> str:

@@ -60,7 +60,7 @@ def write_gender(folder: DumpFolder, arguments: argparse.Namespace) -> list[Path
     write_text(path, format_table(counts.astype(object).map(lambda cell: "" if cell != cell else str(cell))))
     note(f"wrote {path}")
     columns = ["lang", "group", "verbalisation", "n", "feminine", "feminine_share", "hits", "r1"]
-    print(tabulate(counts[columns].to_numpy().tolist(), columns, floatfmt=".3f"))
+    print(tabulate(counts[columns].to_numpy().tolist(), columns, floatfmt="z.3f"))
     unknown = counts[counts["group"] == "unknown"].drop_duplicates("lang")["n"].sum()
     if unknown:
         rows = counts[counts["group"] == "all"].drop_duplicates("lang")["n"].sum()

@@ -107,7 +107,7 @@ def write_similarity(folder: DumpFolder, arguments: argparse.Namespace) -> list[
     path = arguments.tables / f"{NAME}.tsv"
     write_text(path, format_table(frame.astype(object).map(str)))
     note(f"wrote {path}")
-    print(tabulate(means.to_numpy().tolist(), [*means.columns[:-1], "r(chrF prompt, R@1 gain)"], floatfmt=".3f"))
+    print(tabulate(means.to_numpy().tolist(), [*means.columns[:-1], "r(chrF prompt, R@1 gain)"], floatfmt="z.3f"))
     lines = [f"{', '.join(lang for lang, its in signatures.items() if its == one)}: {one}" for one in dict.fromkeys(signatures.values())]
     print("\n".join(lines))
     heads = {"chrf": r"chrF $\uparrow$", "ter": r"TER $\downarrow$"}

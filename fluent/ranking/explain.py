@@ -57,7 +57,7 @@ def _prompt_lines(question: Question, answer: RequestScore, scorer: Scorer) -> l
         f"  sentence   {mark_span(sentence, end - len(question.choices[used].form), end)}",
         f"  prompt     {question.request.prompt!r}",
         f"  tokens     {_spell(scorer, answer.prompt_token_ids)}",
-        f"  prompt log-probability {answer.prompt_logprob:.4f} (natural log, tokens 2 to {len(answer.prompt_token_ids)})",
+        f"  prompt log-probability {answer.prompt_logprob:z.4f} (natural log, tokens 2 to {len(answer.prompt_token_ids)})",
     ]
 
 
@@ -71,7 +71,7 @@ def _form_table(question: Question, answer: RequestScore, scorer: Scorer) -> str
     for number in sorted(range(len(wide)), key=lambda number: wide[number]):
         choice, part = question.choices[number], answer.candidates[number]
         places = [narrow.get(number, ""), wide[number]]
-        rows.append([*places, f"{part.logprob:.4f}", choice.form, _MARKS[choice.role], _pieces(scorer, part)])
+        rows.append([*places, f"{part.logprob:z.4f}", choice.form, _MARKS[choice.role], _pieces(scorer, part)])
     return _tabulate(["rank", "wide", "log-prob", "candidate", "", "tokens and their log-probs"], rows)
 
 
@@ -89,7 +89,7 @@ def _entity_table(question: Question, answer: RequestScore, scorer: Scorer) -> s
             choice, part = question.choices[number], answer.candidates[number]
             head = [f"{rank.mid:g}", entity] if place == 0 else ["", ""]
             marks = [*(["correct"] if entity == question.obj_uri else []), *(["own form"] if choice.own else [])]
-            rows.append([*head, f"{part.logprob:.4f}", choice.form, ", ".join(marks), _pieces(scorer, part)])
+            rows.append([*head, f"{part.logprob:z.4f}", choice.form, ", ".join(marks), _pieces(scorer, part)])
     own = {choice.entity: part.logprob for choice, part in zip(question.choices, answer.candidates, strict=True) if choice.own}
     lines = [_tabulate(["mid-rank", "entity", "log-prob", "form", "", "tokens and their log-probs"], rows)]
     if question.obj_uri in own:
@@ -103,7 +103,7 @@ def _tabulate(headers: list[str], rows: list[list[Any]]) -> str:
 
 
 def _pieces(scorer: Scorer, part: CandidateScore) -> str:
-    return " ".join(f"{token!r}:{logprob:.3f}" for token, logprob in zip(scorer.tokens(part.token_ids), part.token_logprobs, strict=True))
+    return " ".join(f"{token!r}:{logprob:z.3f}" for token, logprob in zip(scorer.tokens(part.token_ids), part.token_logprobs, strict=True))
 
 
 def _spell(scorer: Scorer, token_ids: Sequence[int]) -> str:

@@ -75,7 +75,7 @@ def format_side_by_side(models: Mapping[str, Sequence[Summary]]) -> str:
                 rows = [row for (_, other), row in cells.items() if other == v]
                 cells["all", v] = {name: sum(row[name] for row in rows) / len(rows) for name in models if all(name in row for row in rows)}
         lines = [
-            [lang, relations.get(lang, ""), v, *(f"{row[name]:.{digits}f}" if name in row else "" for name in models)]
+            [lang, relations.get(lang, ""), v, *(f"{row[name]:z.{digits}f}" if name in row else "" for name in models)]
             for (lang, v), row in cells.items()
         ]
         right = ("left", "right", "left", *("right" for _ in models))
@@ -90,7 +90,7 @@ def format_summaries(summaries: Sequence[Summary]) -> str:
     for one in summaries:
         for number, (v, (first, third, mean)) in enumerate(one.scores.items()):
             counts = [one.lang, one.relation, one.rows_in, one.rows_scored, sum(one.rows_left_out.values())] if number == 0 else [""] * 5
-            rows.append([*counts, v, f"{first:.3f}", f"{third:.3f}", f"{mean:.2f}"])
+            rows.append([*counts, v, f"{first:z.3f}", f"{third:z.3f}", f"{mean:z.2f}"])
     head = ["lang", "relation", "rows in", "scored", "left out", "verbalisation", "R@1", "R@3", "mean rank"]
     right = ("left", "left", "right", "right", "right", "left", "right", "right", "right")
     lines = [tabulate(rows, headers=head, colalign=right, disable_numparse=True), ""]

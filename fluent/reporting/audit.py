@@ -127,7 +127,7 @@ def as_frame(findings: Sequence[Finding]) -> pd.DataFrame:
             "dump": f.dump,
             "count": str(f.count),
             "of": str(f.of),
-            "share": f"{f.share:.4f}",
+            "share": f"{f.share:z.4f}",
             "rows": " ".join(map(str, f.rows)),
             "detail": f.detail,
         }

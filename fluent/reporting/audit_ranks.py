@@ -82,7 +82,7 @@ def against_wide(table: RankTable, wide: RankTable) -> Iterator[Finding]:
                 if set(derived.values()) == set(narrow.values()):
                     swapped.append(table.facts.index[mine])
     kind = _kind_of_difference(changed, best_changes, rounded)
-    detail = kind if kind in ("", "tie-order") else f"{kind}: mean change of the best rank {np.mean(best_changes):.3f}"
+    detail = kind if kind in ("", "tie-order") else f"{kind}: mean change of the best rank {np.mean(best_changes):z.3f}"
     yield finding("wide-differs", table, sorted(set(changed)), compared, detail, count=len(changed))
     if kind == "tie-order":
         yield finding("ties", table, sorted(set(swapped)), compared, "correct forms swapped against the wide dump", count=len(swapped))

@@ -33,7 +33,7 @@ def tsv(frame: pd.DataFrame) -> str:
 
 def _plain(value: object) -> str:
     if isinstance(value, float):
-        return "" if math.isnan(value) else (str(int(value)) if value.is_integer() and abs(value) >= 2 else repr(float(value)))
+        return "" if math.isnan(value) else (str(int(value)) if value.is_integer() and abs(value) >= 2 else repr(float(value) + 0.0))
     return str(value)
 
 
@@ -56,7 +56,7 @@ def _rounded(row: dict[str, Any], column: str) -> str:
     if column in ("gained", "lost"):
         return str(int(value))
     if column in ("effect_size", "superiority", "odds_ratio"):
-        return f"{value:.2f}"
+        return f"{value:z.2f}"
     return f"{value:z.{digits(str(row['metric']))}f}"
 
 
@@ -64,7 +64,7 @@ def p_value(value: float) -> str:
     """Three decimals, ``<.001`` below, nothing where there is no test."""
     if math.isnan(value):
         return ""
-    return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+    return "<.001" if value < 0.001 else f"{value:z.3f}".removeprefix("0")
 
 
 def decisive_p(row: dict[str, Any]) -> float:
@@ -91,8 +91,8 @@ def main_figures(differences: pd.DataFrame, average: str) -> pd.DataFrame:
                 "language": row["language"],
                 "rows": str(row["rows"]),
                 "metric": row["metric"],
-                "first": f"{row['first_value']:.{places}f}",
-                "second": f"{row['second_value']:.{places}f}",
+                "first": f"{row['first_value']:z.{places}f}",
+                "second": f"{row['second_value']:z.{places}f}",
                 "difference": f"{row['difference']:+z.{places}f}",
                 "interval": "" if math.isnan(row["low"]) else f"[{row['low']:+z.{places}f}, {row['high']:+z.{places}f}]",
                 "p": p_value(row["p_permutation"]),
@@ -112,9 +112,9 @@ def side_by_side(values: pd.DataFrame, average: str) -> pd.DataFrame:
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
     for row in _records(values[(values["average"] == average) & values["metric"].isin(main_metrics(values))]):
         places = digits(row["metric"])
-        interval = "" if math.isnan(row["low"]) else f" [{row['low']:.{places}f}, {row['high']:.{places}f}]"
+        interval = "" if math.isnan(row["low"]) else f" [{row['low']:z.{places}f}, {row['high']:z.{places}f}]"
         folder, _, verbalisation = row["way"].rpartition(":")
-        rows.setdefault((row["metric"], row["language"], verbalisation), {})[folder] = f"{row['value']:.{places}f}{interval}"
+        rows.setdefault((row["metric"], row["language"], verbalisation), {})[folder] = f"{row['value']:z.{places}f}{interval}"
     ordered = sorted(rows, key=lambda key: key[0] == "mean rank")
     heads = [{"metric": metric, "language": language, "verbalisation": v} for metric, language, v in ordered]
     return pd.DataFrame([head | rows[key] for head, key in zip(heads, ordered, strict=True)]).fillna("")

@@ -187,6 +187,8 @@ def readable(table: pd.DataFrame, digits: int = 3) -> Sequence[Sequence[str]]:
         cells = [str(record["lang"]), str(record["verbalisation"]), str(record["n"])]
         for name in FAMILIES:
             value, low, high, p_value = (float(record[f"{name}{part}"]) for part in ("", "_low", "_high", "_p_holm"))
-            cells.append("--" if np.isnan(value) else f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}] p={p_value:.{digits}f}")
+            cells.append(
+                "--" if np.isnan(value) else f"{value:z.{digits}f} [{low:z.{digits}f}, {high:z.{digits}f}] p={p_value:z.{digits}f}"
+            )
         rows.append(cells)
     return rows

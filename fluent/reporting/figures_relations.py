@@ -95,7 +95,7 @@ def _write_cells(axis: plt.Axes, matrix: np.ndarray, palette: plt.Colormap, low:
         if np.isfinite(value):
             red, green, blue, _ = palette((value - low) / (high - low))
             dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
-            text = f"{round(value, 2) + 0.0:.2f}".replace("0.", ".", 1).replace("-", "−")
+            text = f"{value:z.2f}".replace("0.", ".", 1).replace("-", "−")
             axis.text(column, row, text, ha="center", va="center", fontsize=6, color="white" if dark else "black")
 
 

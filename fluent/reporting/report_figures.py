@@ -158,15 +158,17 @@ def gain_map(values: pd.DataFrame, names: Sequence[str]) -> Graph:
         gain = (wide[v] - wide[names[0]]).dropna().unstack("language")
         gain = gain.loc[sorted(gain.index, key=lambda relation: (len(relation), relation), reverse=True)]
         limit = float(np.nanmax(np.abs(gain.to_numpy()))) or 1.0
+        shown = (gain.round(3) + 0.0).to_numpy().tolist()
         figure = go.Figure(
             go.Heatmap(
-                z=[[None if pd.isna(value) else value for value in row] for row in (gain.round(4) + 0.0).to_numpy().tolist()],
+                z=[[None if pd.isna(value) else value for value in row] for row in shown],
+                text=[["" if pd.isna(value) else f"{value:+z.2f}" for value in row] for row in shown],
                 x=list(gain.columns),
                 y=list(gain.index),
                 zmin=-limit,
                 zmax=limit,
                 colorscale=[[0, "#B2182B"], [0.5, "#F7F7F7"], [1, "#2166AC"]],
-                texttemplate="%{z:+.2f}",
+                texttemplate="%{text}",
                 hovertemplate="%{x} %{y}: %{z:+.3f}<extra></extra>",
                 colorbar={"title": {"text": "Δ R@1"}, "thickness": 12},
             )

@@ -104,8 +104,8 @@ def _of_side(side: Side, code: str, rows: pd.DataFrame, settings: Settings) -> d
 
 def _cell(row: dict[Hashable, Any], metric: str, best: bool) -> dict[str, Any]:
     places = digits(metric)
-    interval = "" if pd.isna(row["low"]) else f"{row['low']:.{places}f} – {row['high']:.{places}f}"
-    return {"value": f"{row['value']:.{places}f}", "interval": interval, "best": best}
+    interval = "" if pd.isna(row["low"]) else f"{row['low']:z.{places}f} – {row['high']:z.{places}f}"
+    return {"value": f"{row['value']:z.{places}f}", "interval": interval, "best": best}
 
 
 def relations(sides: Sequence[Side]) -> list[dict[str, Any]]:
@@ -127,8 +127,8 @@ def relations(sides: Sequence[Side]) -> list[dict[str, Any]]:
             row["facts"].append(f"{len(used):,}")
             row["distractors"].append(str(low) if low == high else f"{low}–{high}")
             row["few"] |= low < FEW_DISTRACTORS
-            row["recall"] |= {name: f"{(used.rank[v] <= 1).mean():.3f}" for name, v in names.items()}
-            row["ranks"] |= {name: f"{used.rank[v].mean():.2f}" for name, v in names.items()}
+            row["recall"] |= {name: f"{(used.rank[v] <= 1).mean():z.3f}" for name, v in names.items()}
+            row["ranks"] |= {name: f"{used.rank[v].mean():z.2f}" for name, v in names.items()}
     for entry in found.values():
         entry["rows"] = [_relation_row(relation, row, entry["ways"]) for relation, row in entry["rows"].items()]
     return list(found.values())

@@ -199,7 +199,7 @@ def _table(dumps: Sequence[Dump], ks: Sequence[int]) -> str:
     rows = []
     for (lang, v), values in groups.items():
         means = [sum(column) / len(column) for column in zip(*values, strict=True)]
-        rows.append([lang, v, len(values), facts[lang, v], *(f"{mean:.3f}" for mean in means[:-1]), f"{means[-1]:.2f}"])
+        rows.append([lang, v, len(values), facts[lang, v], *(f"{mean:z.3f}" for mean in means[:-1]), f"{means[-1]:z.2f}"])
     heads = ["lang", "verbalisation", "relations", "facts", *(f"R@{k}" for k in ks), "mean rank"]
     return tabulate(rows, headers=heads, disable_numparse=True, colalign=("left", "left", *["right"] * (len(heads) - 2)))
 

@@ -32,7 +32,7 @@ def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], remark: str =
 
 def _full(value: object) -> str:
     if isinstance(value, float):
-        return "" if math.isnan(value) else repr(float(value))
+        return "" if math.isnan(value) else repr(float(value) + 0.0)
     return str(value)
 
 

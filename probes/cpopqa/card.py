@@ -115,4 +115,4 @@ def _regions(concepts: Sequence[Concept]) -> pd.DataFrame:
 
 
 def _table(frame: pd.DataFrame) -> str:
-    return tabulate(frame.to_numpy().tolist(), list(frame.columns), tablefmt="github", floatfmt=".3f")
+    return tabulate(frame.to_numpy().tolist(), list(frame.columns), tablefmt="github", floatfmt="z.3f")

@@ -48,7 +48,7 @@ def by_region(concepts: Sequence[Concept]) -> Figure:
     axes = figure.add_subplot()
     shares = [100 * count / len(concepts) for _, count in counts]
     bars = axes.barh([region for region, _ in counts], shares, color=COLOURS[0])
-    axes.bar_label(bars, labels=[f"{share:.1f} %" for share in shares], padding=3)
+    axes.bar_label(bars, labels=[f"{share:z.1f} %" for share in shares], padding=3)
     axes.invert_yaxis()
     axes.set_xlim(0, max(shares) * 1.18)
     axes.set_xlabel("share of the concepts (%)")

@@ -108,7 +108,7 @@ def paper_table(measured: pd.DataFrame, target: str) -> pd.DataFrame:
     rows: list[tuple[object, ...]] = []
     for n, part in measured[measured["target"] == target].groupby("n", sort=False):
         first, exact, difference = chance(int(str(n)))
-        rows.append((n, "(chance)", "", f"{100 * first:.1f}", f"{100 * exact:.1f}", f"{difference:.3f}"))
+        rows.append((n, "(chance)", "", f"{100 * first:z.1f}", f"{100 * exact:z.1f}", f"{difference:z.3f}"))
         for _, one in part.iterrows():
             cells = [_with_spread(100 * one[name], 100 * one[f"{name} sd"], 1) for name in ("P@1", "Acc")]
             rows.append((n, one["model"], one["questions"], *cells, _with_spread(one["Diff"], one["Diff sd"], 3)))
@@ -116,4 +116,4 @@ def paper_table(measured: pd.DataFrame, target: str) -> pd.DataFrame:
 
 
 def _with_spread(value: float, spread: float, digits: int) -> str:
-    return f"{value:.{digits}f}" + ("" if np.isnan(spread) else f" ± {spread:.{digits}f}")
+    return f"{value:z.{digits}f}" + ("" if np.isnan(spread) else f" ± {spread:z.{digits}f}")

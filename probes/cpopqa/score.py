@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         rates = measured[measured["model"].isin(answers)][
             ["target", "n", "model", "full", "partial", "none", "Diff (full)", "first as asked"]
         ]
-        print(tabulate(rates.to_numpy().tolist(), list(rates.columns), floatfmt=".3f"))
+        print(tabulate(rates.to_numpy().tolist(), list(rates.columns), floatfmt="z.3f"))
     if PROXY in targets:
         note(PROXY_WARNING)
     print(f"Tables and figures are in {folder}")

@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         tables = _COMMANDS[name](results, arguments)
     write_tables(arguments.tables, tables, remark)
     shown = next(iter(tables.values()))
-    print(tabulate(shown.to_numpy().tolist(), list(shown.columns), floatfmt=".4f"))
+    print(tabulate(shown.to_numpy().tolist(), list(shown.columns), floatfmt="z.4f"))
     print(f"written to {arguments.tables}: {', '.join(tables)}" + (f"\n{remark}" if remark else ""))
     return 0
 

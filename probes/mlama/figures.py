@@ -39,7 +39,7 @@ def draw_split(tables: Mapping[str, pd.DataFrame], folder: Path, remark: str) ->
             axis.hist(
                 list(kept.values()),
                 bins=bins,
-                label=[f"{one}, mean {values.mean():.2f}, languages: {len(values)}" for one, values in kept.items()],
+                label=[f"{one}, mean {values.mean():z.2f}, languages: {len(values)}" for one, values in kept.items()],
                 color=COLOURS[: len(kept)],
             )
             axis.set_xlabel("p1")
@@ -99,7 +99,7 @@ def draw_articles(table: pd.DataFrame, folder: Path, remark: str) -> list[Path]:
     """Figure 6: p1 against the number of Wikipedia articles, with Spearman's rank correlation."""
     rho, probability = scipy_stats.spearmanr(table["articles"], table["p1"])
     with look():
-        figure, (axis,) = panels([f"Spearman {rho:.2f} (p = {probability:.2g}, {len(table)} languages)"], width=5, height=3.4)
+        figure, (axis,) = panels([f"Spearman {rho:z.2f} (p = {probability:.2g}, {len(table)} languages)"], width=5, height=3.4)
         axis.scatter(table["articles"], table["p1"], color=COLOURS[0])
         for lang, count, value in table.itertuples(index=False):
             axis.annotate(lang, (count, value), textcoords="offset points", xytext=(3, 3), fontsize=7)

@@ -160,4 +160,4 @@ def overview(table: pd.DataFrame, functions: Sequence[Linking]) -> str:
     """The overall table, one function of each kind."""
     names = ["model", "function", "pairs", "micro", "macro paradigms", "macro phenomena", "ties", "human rho"]
     shown = table[table["function"].isin([one.name for one in functions])][names]
-    return tabulate(shown.to_numpy().tolist(), names, floatfmt=".4f")
+    return tabulate(shown.to_numpy().tolist(), names, floatfmt="z.4f")

@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     loss = train(config, blocks, tokenizer, arguments.out, steps, recipe)
     if not machines.is_main_process:
         return 0
-    print(f"loss {loss:.4f}; {len(steps)} checkpoints in {arguments.out}. Next: python -m probes.zhoblimp evaluate", end=" ")
+    print(f"loss {loss:z.4f}; {len(steps)} checkpoints in {arguments.out}. Next: python -m probes.zhoblimp evaluate", end=" ")
     print(f"--model {arguments.out} --revisions ALL --unigram {arguments.out / 'unigram.json'} --data PAIRS --out RESULTS")
     return 0
 

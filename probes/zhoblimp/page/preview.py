@@ -104,7 +104,7 @@ class Preview:
         return "".join(lines) + "</tbody></table>"
 
     def _accuracy(self, result: Result) -> None:
-        figures = "; ".join(f"{one.name} {result.correct(one).mean():.3f}" for one in linking_functions(SHOWN_FUNCTIONS))
+        figures = "; ".join(f"{one.name} {result.correct(one).mean():z.3f}" for one in linking_functions(SHOWN_FUNCTIONS))
         counts = result.frame["length"].value_counts().to_dict()
         lengths = ", ".join(f"{length} {count}" for length, count in sorted(counts.items()))
         ui.label(f"Accuracy of {result.label}: {figures}. Tokens: {lengths}.").props("role=status").classes("font-medium")
