@@ -149,9 +149,9 @@ def test_untyped_answers_are_the_likeliest_piece_at_each_of_one_to_k_masks() -> 
 def layout(scorer: MaskedScorer, left: str, right: str, candidate: str) -> list[str]:
     """Tokens that the scorer feeds for a candidate."""
     seen: list[list[int]] = []
-    scorer._run = lambda copies, _: seen.extend(copy.ids for copy in copies)  # type: ignore[method-assign]
+    scorer.network.run = lambda copies, _: seen.extend(copy.ids for copy in copies)  # type: ignore[method-assign]
     scorer.typed([TypedQuery(left, right, (candidate,))])
-    del scorer._run  # type: ignore[attr-defined]
+    del scorer.network.run  # type: ignore[attr-defined]
     return scorer.loaded.tokenizer.convert_ids_to_tokens(seen[0])[1:-1]
 
 

@@ -187,6 +187,14 @@ def test_untyped_answers_have_neither_chance_nor_ranks(toy: Path, tmp_path: Path
         assert all(column.tolist() == [method == "tyq"] * 3 for column in found)
 
 
+def test_the_record_says_how_the_masked_model_was_scored(toy: Path, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked(toy, model, tmp_path / "out", "--langs", "en", "--relations", "P36")
+    record = read_run(next((tmp_path / "out").rglob("*P36*.run.json")))
+    assert (record.path, record.path_reason) == ("padded", "the fastest; agrees with plain forwards")
+    assert record.self_check["float32"]["largest_gap"] < 1e-4 and record.self_check["packed_linear"].endswith(" layers")
+    assert "masked batches: padded (the fastest; agrees with plain forwards); float32: largest gap" in capsys.readouterr().err
+
+
 def test_template_sets_are_asked_and_compared(toy: Path, model: str, tmp_path: Path) -> None:
     asked(toy, model, tmp_path / "out", "--langs", "en", "--relations", "P36,P37")
     other = tmp_path / "corrected"

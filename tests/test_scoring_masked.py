@@ -77,7 +77,7 @@ def naive(scorer: MaskedScorer, ids: list[int], position: int, token: int) -> fl
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
 def test_typed_query_equals_a_loop_over_candidates(kind: str) -> None:
     probe = scorer(kind)
-    assert probe.rows_first
+    assert probe.network.rows_first
     for query, result in zip(QUERIES, probe.typed(QUERIES), strict=True):
         for text, score in zip(query.candidates, result.candidates, strict=True):
             left, pieces, right = probe.pieces([query.left, text, query.right])
@@ -112,10 +112,10 @@ def test_untyped_prediction_is_the_best_piece_at_each_mask() -> None:
 def test_masks_stand_for_what_overlaps_the_candidate_in_its_sentence() -> None:
     probe = scorer("bert")
     fed: list[list[int]] = []
-    run = probe._run
-    probe._run = lambda copies, on_batch: (fed.extend(copy.ids for copy in copies), run(copies, on_batch))[1]
+    run = probe.network.run
+    probe.network.run = lambda copies, on_batch: (fed.extend(copy.ids for copy in copies), run(copies, on_batch))[1]
     probe.typed([TypedQuery("東京は ", " の首都.", ("ab",)), TypedQuery("l'", ".", ("a",)), TypedQuery("a c", "b ", ("b",))])
-    del probe._run
+    del probe.network.run
     spelt = [probe.loaded.tokenizer.convert_ids_to_tokens(ids) for ids in fed]
     assert spelt[0] == ["[CLS]", "東", "京", "は", "[MASK]", "[MASK]", "の", "首", "都", ".", "[SEP]"]
     assert spelt[1] == ["[CLS]", "l", "'", "[MASK]", ".", "[SEP]"]

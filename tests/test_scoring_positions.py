@@ -19,7 +19,7 @@ CAUSAL: dict[str, dict[str, Any]] = {
     "Bart": {"d_model": 16, "decoder_layers": 1, "decoder_ffn_dim": 24, "decoder_attention_heads": 2},
     "Mpt": {"d_model": 16, "n_heads": 2, "n_layers": 1, "max_seq_len": POSITIONS},
 }
-BEYOND = {"deberta", "eurobert", "modernbert", "nystromformer"}  # positions are relative or rotary: nothing fails beyond
+BEYOND = {"deberta", "eurobert", "eurobert-long-rope", "modernbert", "nystromformer"}  # nothing fails beyond their positions
 
 
 def takes(model: Any, length: int) -> bool:

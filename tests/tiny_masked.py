@@ -29,10 +29,13 @@ MASKED: dict[str, dict[str, Any]] = {
     "esm": {"pad_token_id": 1, "mask_token_id": 4, "position_embedding_type": "absolute"},
     "eurobert": {"num_key_value_heads": 1},
     "flaubert": _XLM,
+    "eurobert-long-rope": {"num_key_value_heads": 1, "rope_parameters": {
+        "rope_type": "longrope", "rope_theta": 1e4, "original_max_position_embeddings": 16, "factor": 4.0,
+        "short_factor": [1.0] * 4, "long_factor": [3.0] * 4}},  # other factors where the longest sequence has over 16 tokens
     "fnet": {},
     "ibert": {"pad_token_id": 1},
     "layoutlm": {},
-    "longformer": {"pad_token_id": 1, "attention_window": [4, 6]},
+    "longformer": {"pad_token_id": 1, "attention_window": [4, 8]},
     "luke": {"pad_token_id": 1, "entity_vocab_size": 5, "entity_emb_size": 8},
     "megatron-bert": {},
     "mobilebert": {"embedding_size": 8, "intra_bottleneck_size": 8, "true_hidden_size": 8},
@@ -59,7 +62,7 @@ MASKED: dict[str, dict[str, Any]] = {
 def tiny_masked_model(architecture: str, vocabulary: int, *, kind: type[Any] | None = None, seed: int = 0, **changes: Any) -> Any:
     """A random masked model whose weights are large enough for its scores to differ. kind: a class of its own."""
     torch.manual_seed(seed)
-    kind = kind or getattr(transformers, MODEL_FOR_MASKED_LM_MAPPING_NAMES[architecture])
+    kind = kind or getattr(transformers, MODEL_FOR_MASKED_LM_MAPPING_NAMES[architecture.removesuffix("-long-rope")])
     model = kind(kind.config_class(**{"vocab_size": vocabulary, **_SMALL, **MASKED[architecture], **changes})).eval()
     for module in model.modules():
         for parameter in module.parameters(recurse=False):

@@ -7,13 +7,13 @@ load by a check (``selfcheck.py``), turns trees into edge log-probabilities; ``a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import metadata
 
 from fluent.console import UserError, note
 from fluent.scoring.assembling import assemble
+from fluent.scoring.comparing import seen_gaps
 from fluent.scoring.contract import Arithmetic, Plan, Request, RequestScore, ScorerDescription, Tokenisation, score_all
 from fluent.scoring.devices import keep_freed
-from fluent.scoring.models import LoadedModel, load_model
+from fluent.scoring.models import LoadedModel, load_model, versions
 from fluent.scoring.network import Network
 from fluent.scoring.paths import PaddedPath
 from fluent.scoring.planning import PlanState, make_plan
@@ -79,7 +79,7 @@ class CausalScorer:
                 "halved_for_memory": self.runner.splits,
                 "beyond_window": self.runner.detours,
             },
-            versions={name: metadata.version(name) for name in ("torch", "transformers", "tokenizers")},
+            versions=versions(),
             tokenizer=self.tokenizer_identity,
         )
 
@@ -152,5 +152,5 @@ def load_scorer(
         quantise=quantise,
     )
     scorer = CausalScorer(loaded, path=path, token_budget=token_budget, add_bos=add_bos)
-    note(f"scoring path: {scorer.choice.path.name} ({scorer.choice.reason}){scorer.choice.seen()}")
+    note(f"scoring path: {scorer.choice.path.name} ({scorer.choice.reason}){seen_gaps(scorer.choice.record)}")
     return scorer

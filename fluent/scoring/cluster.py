@@ -140,12 +140,6 @@ class ClusterScorer:
         """Of a masked scorer: token ids of each text, without special tokens."""
         return TextTokeniser(self.loaded.tokenizer).alone(texts)
 
-    @property
-    def before(self) -> list[int]:
-        """Of a masked scorer: the special tokens before each sentence."""
-        ids: list[int] = self.pool.call("ask", "__getattribute__", "before")
-        return ids
-
     def typed_chunks(self, chunks: Iterable[Queries]) -> Iterator[list[TypedResult]]:
         """Of a masked scorer: the results of each chunk, in order."""
         yield from in_order(self.pool.run((number, "ask", ("typed", queries)) for number, queries in enumerate(chunks)))

@@ -11,6 +11,7 @@ import contextlib
 import importlib.util
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
@@ -100,6 +101,11 @@ def load_model(
     embeddings = model.get_input_embeddings().weight
     shown = quantise or dtype_name(embeddings.dtype)
     return LoadedModel(shown_name(name), identity, model, tokenizer, embeddings.device, shown, rowless)
+
+
+def versions() -> dict[str, str]:
+    """Versions of the packages that scores depend on."""
+    return {name: metadata.version(name) for name in ("torch", "transformers", "tokenizers")}
 
 
 def check_model(name: str, *, kind: Kind = "causal", revision: str | None = None, trust_remote_code: bool = False) -> None:

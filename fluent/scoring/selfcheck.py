@@ -16,9 +16,8 @@ import numpy as np
 import torch
 
 from fluent.console import UserError, note
-from fluent.scoring.attention import PathRefused
+from fluent.scoring.comparing import TOLERANCE, Comparison, agree, reason_for
 from fluent.scoring.contract import Candidate, Request
-from fluent.scoring.failures import is_out_of_memory
 from fluent.scoring.in_place import write_apart, write_over
 from fluent.scoring.network import Network
 from fluent.scoring.packed_linear import can_pack, pack, unpack
@@ -29,23 +28,8 @@ from fluent.scoring.tree_paths import DenseMaskPath, SharedPrefixPath, TreePath
 from fluent.scoring.trie import Ids, Tree, build_tree
 
 PATHS = ("tree", "dense-mask", "shared-prefix", "padded", "plain")
-TOLERANCE = {"float32": 1e-3, "16-bit": 1.0}
-"""Largest gap of a candidate's summed log-probability between a path and the plain one."""
 _PROMPTS = ("The capital of France is", "Anna lives in the city of")
 _CANDIDATES = (" Paris", " Rome", " the city of Paris", " the city of Rome", " San Francisco", " San José de Costa Rica", " Pa")
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """A path against the plain one on the fixture; trouble: why the path cannot be used."""
-
-    gap: float
-    rank_changes: int
-    trouble: str | None = None
-
-    def record(self) -> dict[str, Any]:
-        """For run.json."""
-        return {"largest_gap": self.gap, "rank_changes": self.rank_changes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +39,6 @@ class Choice:
     path: Path
     reason: str
     record: dict[str, Any]
-
-    def seen(self) -> str:
-        """Largest gap and changed ranks in each number type, for the terminal."""
-        checks = {name: value for name, value in self.record.items() if isinstance(value, dict) and "largest_gap" in value}
-        return "".join(
-            f"; {name}: largest gap {one['largest_gap']:.1e}, {one['rank_changes']} ranks changed" for name, one in checks.items()
-        )
 
 
 def choose_path(network: Network, tokeniser: PromptTokeniser, wanted: str, token_budget: int, *, packed: bool = True) -> Choice:
@@ -99,7 +76,7 @@ def choose_path(network: Network, tokeniser: PromptTokeniser, wanted: str, token
             record |= {dtype: comparison.record() for dtype, comparison in seen.items()}
             record |= {"head": "by hand" if by_hand else "model's own", "refused": refused}
             record["packed_linear"] = _pack(network, path, trees, reference) if packed else "no: not asked for"
-            return Choice(path, _reason(name, wanted, refused), record)
+            return Choice(path, reason_for(name, wanted, refused), record)
     raise UserError(f"scoring path {wanted} does not work with this model: {'; '.join(refused.values())}; use path auto")
 
 
@@ -159,25 +136,6 @@ def compare(
     return agree(score, sums(reference), tolerance)
 
 
-def agree(score: Callable[[], Sequence[Edges]], plain: Sequence[Edges], tolerance: float) -> Comparison:
-    """What ``score`` returns against plain scores: lists of arrays, each the scores of texts that are ranked together."""
-    try:
-        scores = score()
-    except PathRefused as refusal:
-        return Comparison(float("nan"), 0, str(refusal))
-    except Exception as error:  # whatever a model's code raises on an input it was not made for is a reason, not a bug
-        if is_out_of_memory(error):
-            raise
-        return Comparison(float("nan"), 0, f"{type(error).__name__}: {' '.join(str(error).split())[:120]}")
-    gap, changes = 0.0, 0
-    for mine, right in zip(scores, plain, strict=True):
-        gap = float(np.maximum(gap, np.abs(mine - right).max(initial=0.0)))  # unlike Python's max, keeps NaN
-        changes += int((np.argsort(-mine, kind="stable") != np.argsort(-right, kind="stable")).sum())
-    if not gap <= tolerance:  # NaN is trouble too
-        return Comparison(gap, changes, f"scores are {gap:.2g} off the plain path's")
-    return Comparison(gap, changes)
-
-
 def _plain(network: Network, trees: Sequence[Tree]) -> list[Edges]:
     by_hand, network.head_by_hand = network.head_by_hand, False
     with torch.inference_mode():
@@ -223,12 +181,3 @@ def _pack(network: Network, path: Path, trees: Sequence[Tree], reference: Sequen
         unpack(network.model)
         return f"no: {seen.trouble}"
     return f"{count} layers, {in_place} modules in place, largest gap {seen.gap:.1e}, {seen.rank_changes} ranks changed"
-
-
-def _reason(name: str, wanted: str, refused: dict[str, str]) -> str:
-    if wanted != "auto":
-        return "asked for"
-    others = {label.split(" ")[0]: trouble for label, trouble in refused.items() if label.split(" ")[0] != name}
-    if not others:
-        return "the fastest; agrees with plain forwards"
-    return "agrees with plain forwards; refused: " + "; ".join(f"{label}: {trouble}" for label, trouble in others.items())

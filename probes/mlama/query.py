@@ -21,7 +21,6 @@ from fluent.records.atomic import check_writable
 from fluent.records.facts import read_templates
 from fluent.records.source import open_source
 from fluent.scoring.executors import Cluster, add_executor_arguments, cluster_of, load_in
-from fluent.scoring.text_tokens import prefix_name
 from probes.mlama.asking import CausalAsker, MaskedAsker, Row, with_gold
 from probes.mlama.candidates import CandidateLists
 from probes.mlama.questions import QuestionSet, make_questions
@@ -230,7 +229,7 @@ def _settings(options: Options, questions: QuestionSet, candidates: tuple[str, .
 
 
 def _tokenisation(options: Options) -> str:
-    """Of a masked model: a candidate is tokenised in its sentence, or apart, as the published evaluator did."""
+    """A candidate is tokenised in its sentence, or apart, as the published evaluator of masked models did."""
     return "separate" if options.compat else "joint"
 
 
@@ -278,16 +277,10 @@ def _frame(rows: Sequence[Row]) -> pd.DataFrame:
 
 def _made_by(scorer: Any, options: Options) -> dict[str, Any]:
     shown = file_name(options.model) if Path(options.model).expanduser().exists() else options.model
-    if options.method not in {"tyq", "untyq"}:
-        made = scorer.describe("joint")
-        return {
-            "model": shown, "revision": made.revision, "dtype": made.dtype, "device": made.device, "arithmetic": "float32",
-            "path": made.path, "path_reason": made.path_reason, "tokenisation": "joint", "bos": made.bos, "self_check": made.self_check,
-            "packages": made.versions, "tokenizer": made.tokenizer,
-        }  # fmt: skip
-    loaded = scorer.loaded
+    tokenisation = _tokenisation(options)
+    made = scorer.describe(tokenisation)
     return {
-        "model": shown, "revision": loaded.revision, "dtype": loaded.dtype, "device": str(loaded.device), "arithmetic": "float32",
-        "path": "masked", "path_reason": "a masked model has one path", "tokenisation": _tokenisation(options),
-        "bos": prefix_name(loaded.tokenizer, scorer.before),
+        "model": shown, "revision": made.revision, "dtype": made.dtype, "device": made.device, "arithmetic": "float32",
+        "path": made.path, "path_reason": made.path_reason, "tokenisation": tokenisation, "bos": made.bos,
+        "self_check": made.self_check, "packages": made.versions, "tokenizer": made.tokenizer,
     }  # fmt: skip
