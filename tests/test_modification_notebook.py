@@ -5,26 +5,32 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from fluent.records.benchmark import is_usable, read_benchmark
 from fluent.records.few_shot import read_few_shot
 from fluent.records.source import open_source
 
+if TYPE_CHECKING:
+    from nbformat import NotebookNode  # elsewhere where it is used, as it takes seconds
+
 
 @pytest.fixture(scope="module")
-def notebook(root: Path) -> nbformat.NotebookNode:
+def notebook(root: Path) -> NotebookNode:
+    import nbformat
+
     return nbformat.read(root / "modification.ipynb", as_version=4)
 
 
-def code_cells(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def test_committed_outputs_are_whole_and_tidy(root: Path, notebook: nbformat.NotebookNode) -> None:
+def test_committed_outputs_are_whole_and_tidy(root: Path, notebook: NotebookNode) -> None:
+    import nbformat
+
     nbformat.validate(notebook)
     cells = code_cells(notebook)
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
@@ -35,9 +41,10 @@ def test_committed_outputs_are_whole_and_tidy(root: Path, notebook: nbformat.Not
     assert not re.search(r"/(home|root|tmp|work)/|Traceback|Warning", text)
 
 
-def test_it_runs_offline_from_top_to_bottom(
-    root: Path, notebook: nbformat.NotebookNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_runs_offline_from_top_to_bottom(root: Path, notebook: NotebookNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import nbformat
+    from nbclient import NotebookClient
+
     for variable in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(variable, "http://127.0.0.1:9")  # whoever asks a service gets nothing
     fresh = nbformat.from_dict(json.loads(json.dumps(notebook)))
