@@ -101,6 +101,7 @@ def test_asking_goes_on_where_it_stopped(built: Path, monkeypatch: pytest.Monkey
 
     writer = tiny_writer("bloom")  # no window
     monkeypatch.setattr("fluent.scoring.models.load_model", lambda name, **_: writer.loaded)
+    monkeypatch.setattr("probes.cpopqa.ask.model_identity", lambda *_: "random")
     monkeypatch.setattr("probes.cpopqa.writing.Writer", Broken)
     words = ["ask", "--data", str(built), "--model", "toy", "--batch", "1"]
     with pytest.raises(RuntimeError, match="the machine stops"):
@@ -118,12 +119,17 @@ def test_asking_goes_on_where_it_stopped(built: Path, monkeypatch: pytest.Monkey
 def test_ranking_more_questions_with_the_same_command(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scorer = StandInScorer()
     monkeypatch.setattr("fluent.scoring.causal.load_scorer", lambda name, **_: scorer)
+    monkeypatch.setattr("probes.cpopqa.rank.model_identity", lambda *_: "first")
     words = ["rank", "--data", str(built), "--model", "toy"]
     assert main([*words, "--per-round", "1"]) == 0 and main(words) == 0 and main(words) == 0
     items = read_items(built)
     assert len(read_answers(built, items)["toy (log-probability)"]) == 4 and len(scorer.packs_scored) == 2
     run = json.loads(Store(built, "toy (log-probability)").run.read_text(encoding="utf-8"))
-    assert run["made"]["path"] == "hash" and run["device"] == "auto"
+    assert run["made"]["path"] == "hash" and run["device"] == "auto" and run["identity"] == "first"
+    assert run["made"]["signature"].startswith("stand-in@local|float32|float32|hash|tok:joint|bos:0|cpopqa,_log-probability|pool:")
+    monkeypatch.setattr("probes.cpopqa.rank.model_identity", lambda *_: "second")
+    with pytest.raises(UserError, match="was made with another identity .'first', now 'second'"):
+        main(words)
 
 
 def test_endpoint_answers_are_kept_refusals_and_faults_told_apart(

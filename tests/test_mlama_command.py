@@ -20,6 +20,7 @@ from probes.mlama.query import Options, query
 from probes.mlama.report import TITLES, left_out, page
 from probes.mlama.results import Place, Results, read_result, read_results
 from reader import MLama
+from tests.fault_world import flip_bit
 from tests.mlama_world import FACTS, TEMPLATES, tiny_masked, write_lines, write_toy
 
 ALL = "en,it,ja"
@@ -75,6 +76,10 @@ def test_what_is_finished_is_not_asked_again_and_what_changed_is(
     assert {path for path in files if path.stat().st_mtime_ns != before[path]} == {files[0]}
     query(data, Options(model, "tyq", tmp_path / "out", top=2))
     assert len(loads) == 3
+    assert query(data, options) and len(loads) == 4
+    flip_bit(Path(model) / "model.safetensors")
+    assert query(data, options) and len(loads) == 5
+    flip_bit(Path(model) / "model.safetensors")  # as the other tests know it
 
 
 def test_an_interrupted_query_keeps_its_finished_relations(toy: Path, model: str, tmp_path: Path) -> None:

@@ -127,6 +127,8 @@ def test_the_command_writes_tables_pairs_and_plots_and_does_not_score_twice(tmp_
         return CharacterScorer(lambda text, end: -1.0 - (ord(text[end]) % 5) / 10)
 
     monkeypatch.setattr(command, "load", load)
+    monkeypatch.setattr("probes.zhoblimp.models.model_identity", lambda *_: identity[0])
+    identity = ["first"]
     pairs, out = tmp_path / "pairs.jsonl", tmp_path / "out"
     pairs.write_text("".join(json.dumps(one.source) + "\n" for one in ROWS), encoding="utf-8")
     (tmp_path / "human.csv").write_text("UID,acc\na,1.0\nb,0.5\nc,0.75\n", encoding="utf-8")
@@ -150,6 +152,11 @@ def test_the_command_writes_tables_pairs_and_plots_and_does_not_score_twice(tmp_
     assert "pow0.5_norm_lp_good" in first and "morcela_0.5_4_good" not in first
     overall_table = (out / "tables" / "overall.tsv").read_text(encoding="utf-8").splitlines()
     assert len(overall_table) == 1 + 2 * len(linking_functions("all"))
+    run = json.loads((out / "one" / "main.run.json").read_text(encoding="utf-8"))
+    assert run["settings"]["identity"] == "first"
+    assert run["made_by"]["signature"].startswith("characters@local|float32|float32|none|tok:joint|bos:1|zhoblimp|pool:2|ties:wrong|")
+    identity[0] = "second"
+    assert main(words) == 0 and len(loaded) == 4
 
 
 @pytest.mark.parametrize(

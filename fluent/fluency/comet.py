@@ -21,6 +21,7 @@ from fluent.console import UserError, progress_bar
 from fluent.fluency.judging import Pair, digest
 from fluent.json_text import parse_json
 from fluent.records.atomic import write_text
+from fluent.scoring.file_hashes import file_hashes
 
 DEFAULT_COMMAND = Path(".venv-comet/bin/comet-score")
 DEFAULT_MODEL = "wmt20-comet-qe-da"
@@ -54,6 +55,7 @@ class CometJudge:
             raise UserError(f"no COMET checkpoint {model}: give the path of a model.ckpt (hparams.yaml two folders up), or a model's name")
         self._model = str(checkpoint.absolute()) if checkpoint.suffix == ".ckpt" else model
         self._name = "/".join(checkpoint.parts[-3:])
+        self._identity = _identity_of(checkpoint) if checkpoint.suffix == ".ckpt" else ""
         self._command, self._batch_size, self._pairs_a_call, self._gpus = command, batch_size, pairs_a_call, gpus
 
     @property
@@ -63,7 +65,7 @@ class CometJudge:
 
     def settings(self) -> dict[str, Any]:
         """The model; the sizes of batches change nothing beyond rounding."""
-        return {"back_end": "comet", "model": self._name, "gpus": self._gpus}
+        return {"back_end": "comet", "model": self._name, "identity": self._identity, "gpus": self._gpus}
 
     def score(self, pairs: Sequence[Pair], work: Path, name: str) -> list[float]:
         """One score a pair; finished calls are kept in ``work`` under the digest of their sentences."""
@@ -153,3 +155,9 @@ def _read_answer(path: Path, count: int, who: str) -> list[float]:
         good = sum(map(math.isfinite, scores))
         raise UserError(f"{who} wrote {good} scores for {count} sentences; {KEPT}")
     return scores
+
+
+def _identity_of(checkpoint: Path) -> str:
+    """sha256 over a checkpoint and the file of its settings; a model that COMET fetches itself goes by its name."""
+    files = [file for file in (checkpoint, checkpoint.parent.parent / "hparams.yaml") if file.is_file()]
+    return digest(file_hashes(files))

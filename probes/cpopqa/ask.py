@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from fluent.console import UserError, note, progress_bar, whole_number
 from fluent.ranking.settings import without_home
+from fluent.scoring.identity import model_identity
 from probes.cpopqa.answers import Store
 from probes.cpopqa.items import Item, read_items
 from probes.cpopqa.rank import add_common, chosen, default_label
@@ -43,7 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
     endpoint = arguments.endpoint or bool(arguments.base_url)
     store = Store(arguments.data, arguments.label or default_label(arguments.model, METHOD))
     settings = {"model": without_home(arguments.model), "asked_revision": arguments.revision or "", "method": METHOD, "endpoint": endpoint}
-    done = store.begin(settings | ({} if endpoint else {"device": arguments.device, "dtype": arguments.dtype}))
+    if not endpoint:
+        settings |= {"identity": model_identity(arguments.model, arguments.revision), "device": arguments.device, "dtype": arguments.dtype}
+    done = store.begin(settings)
     left = [item for item in items if item.id not in done]
     if left:
         started = time.perf_counter()

@@ -17,8 +17,10 @@ from fluent.console import note, progress_bar, whole_number
 from fluent.ranking.settings import without_home
 from fluent.scoring.contract import Candidate, Request, RequestScore, Scorer, score_packs
 from fluent.scoring.executors import add_executor_arguments, cluster_of, in_order, load_in
-from probes.cpopqa.answers import Store
+from fluent.scoring.identity import model_identity
+from probes.cpopqa.answers import Store, digest
 from probes.cpopqa.items import Item, read_benchmark, read_items, read_targets
+from probes.signing import signature_of
 
 METHOD = "log-probability"
 
@@ -52,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     method += ", sum" if arguments.sum else ""
     store = Store(arguments.data, arguments.label or default_label(arguments.model, method))
     settings = {"model": without_home(arguments.model), "asked_revision": arguments.revision or "", "method": method}
+    settings["identity"] = model_identity(arguments.model, arguments.revision)
     done = store.begin(settings | {"device": arguments.device, "dtype": arguments.dtype})
     left = [item for item in items if item.id not in done]
     if left:
@@ -63,7 +66,10 @@ def run(arguments: argparse.Namespace) -> int:
         rank(scorer, left, store, prompts(arguments.data, left, arguments.examples, arguments.unlisted), arguments.sum)
         made = scorer.describe("joint")
         names = ("revision", "dtype", "device", "path", "bos", "versions")
-        store.note({name: getattr(made, name) for name in names} | {"last_run": [len(left), round(time.perf_counter() - started, 1)]})
+        pool = max(len(item.options) for item in items)
+        signature = signature_of(made, f"cpopqa, {method}", rows=len(items), data=digest(arguments.data), pool=pool, ties="listed-first")
+        last_run = [len(left), round(time.perf_counter() - started, 1)]
+        store.note({name: getattr(made, name) for name in names} | {"signature": signature, "last_run": last_run})
     print(f"{len(items)} questions are ranked by {store.label}: {store.lines}")
     return 0
 

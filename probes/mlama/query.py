@@ -21,6 +21,7 @@ from fluent.records.atomic import check_writable
 from fluent.records.facts import read_templates
 from fluent.records.source import open_source
 from fluent.scoring.executors import Cluster, add_executor_arguments, cluster_of, load_in
+from fluent.scoring.identity import model_identity
 from probes.mlama.asking import CausalAsker, MaskedAsker, Row, with_gold
 from probes.mlama.candidates import CandidateLists
 from probes.mlama.questions import QuestionSet, make_questions
@@ -135,11 +136,11 @@ def query(
     """
     tasks = _tasks(data, options, languages, relations)
     check_writable(options.out, "--out")
-    stamp = model_stamp(options.model)
+    identity = _identity(options, scorer)
     files, waiting = [], []
     for questions, candidates in tasks:
         path = options.place.file(questions.lang, questions.relation)
-        settings = _settings(options, questions, candidates, stamp)
+        settings = _settings(options, questions, candidates, identity)
         files.append(path)
         if is_finished(path, settings):
             forget_packs(packs_of(path))  # of a run that was killed between its last two steps
@@ -168,11 +169,15 @@ def load(options: Options) -> Any:
     return load_in(options.cluster, load_scorer, options.model, token_budget=options.token_budget, **arguments)
 
 
-def model_stamp(model: str) -> list[list[Any]]:
-    """Name, size and time of a local model's files: a model that was trained on is another model."""
-    folder = Path(model).expanduser()
-    files = sorted(folder.iterdir()) if folder.is_dir() else [folder] if folder.is_file() else []
-    return [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files if file.is_file()]
+def _identity(options: Options, scorer: Any) -> str:
+    """Which model answers: another one is asked again, whatever its name."""
+    if scorer is None:
+        try:
+            return model_identity(options.model, options.revision)
+        except UserError:  # loading it, where something is to be asked, stops at the same line
+            return ""
+    revision: str = scorer.loaded.revision if options.method in {"tyq", "untyq"} else scorer.describe("joint").revision
+    return revision
 
 
 def _tasks(
@@ -216,11 +221,11 @@ def read_template_sets(path: Path | None) -> dict[str, Mapping[str, str]] | None
     return sets
 
 
-def _settings(options: Options, questions: QuestionSet, candidates: tuple[str, ...], stamp: list[list[Any]]) -> dict[str, Any]:
+def _settings(options: Options, questions: QuestionSet, candidates: tuple[str, ...], identity: str) -> dict[str, Any]:
     facts = [(one.triple.lineid, one.left, one.right, one.triple.obj_label) for one in questions.questions]
     how = {"tokenisation": _tokenisation(options)} if options.method in {"tyq", "untyq"} else {}
     return {
-        "model": without_home(options.model), "revision": options.revision, "stamp": stamp, "method": options.method, **how,
+        "model": without_home(options.model), "revision": options.revision, "identity": identity, "method": options.method, **how,
         "compat": options.compat,
         "template": questions.template, "facts_sha256": _digest(facts),
         "candidates": len(candidates), "candidates_sha256": _digest(candidates), "max_masks": options.max_masks, "top": options.top,
@@ -261,7 +266,8 @@ def _answer(
             row["gold_status"] = "added"
     write_result(path, _frame(rows), {
         **_made_by(scorer, options), "lang": questions.lang, "relation": questions.relation, "verbalisations": ("template",),
-        "protocol": f"mlama-{options.place.method}", "pool_size": len(competing) - sum(dropped.values()), "ties": "label",
+        "protocol": f"mlama-{options.place.method}", "pool_size": len(competing) - sum(dropped.values()),
+        "sampling": f"listed:{settings['candidates_sha256'][:8]}", "ties": "label",
         "limit": options.limit, "data_name": f"{questions.lang}/{questions.relation}.jsonl", "data_sha256": settings["facts_sha256"],
         "rows_in": len(questions.questions) + sum(questions.left_out.values()), "rows_scored": len(asked),
         "rows_left_out": dict(questions.left_out), "rows_beyond_limit": len(questions.questions) - len(asked),

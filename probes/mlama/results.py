@@ -153,4 +153,4 @@ def read_results(place: Place, languages: list[str] | None = None, relations: li
 
 def without_data(signature: str) -> str:
     """The parts of a signature that do not differ from file to file."""
-    return "|".join(part for part in signature.split("|") if not part.startswith(("data:", "pool:")))
+    return "|".join(part for part in signature.split("|") if not part.startswith(("data:", "pool:", "sample:")))

@@ -22,6 +22,7 @@ from fluent.records.atomic import check_writable
 from fluent.records.names import as_file_name
 from fluent.reporting.three_formats import write_tables
 from fluent.scoring.executors import Cluster, add_executor_arguments, cluster_of, load_in
+from probes.signing import signature_of
 from probes.zhoblimp.data import PairRow, read_pairs
 from probes.zhoblimp.measures import DEFAULTS, Result, linking_functions, make_result
 from probes.zhoblimp.models import Target, find_targets, load
@@ -95,7 +96,7 @@ def evaluate(
 ) -> Result:
     """One model: its kept scores if they were made in the same way, else a scoring pass; then the evidence for linking."""
     settings = {
-        "model": without_home(target.name), "revision": target.revision, "stamp": target.stamp(), "device": arguments.device,
+        "model": without_home(target.name), "revision": target.revision, "identity": target.identity(), "device": arguments.device,
         "dtype": arguments.dtype,
         "pairs": len(rows), "pairs_sha256": digest(rows),
     }  # fmt: skip
@@ -105,7 +106,8 @@ def evaluate(
         scorer = load_in(cluster, load, target, device=arguments.device, dtype=arguments.dtype)
         frame = score_pairs(scorer, rows, place, target.label)
         made = scorer.describe("joint")
-        keep(frame, settings, {name: getattr(made, name) for name in MADE_BY}, place)
+        signature = signature_of(made, "zhoblimp", rows=len(rows), data=settings["pairs_sha256"], pool=2, ties="wrong")
+        keep(frame, settings, {name: getattr(made, name) for name in MADE_BY} | {"signature": signature}, place)
     if corpus is not None:
         scorer = scorer or load_in(cluster, load, target, device=arguments.device, dtype=arguments.dtype)
         table = corpus_unigrams(scorer.loaded.tokenizer, corpus, str(arguments.unigram.name))

@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fluent.console import UserError
+from fluent.scoring.identity import model_identity
 
 if TYPE_CHECKING:
     from fluent.scoring.causal import CausalScorer
@@ -29,11 +30,9 @@ class Target:
         """For tables and plots."""
         return f"{Path(self.name).name}@{self.revision}" if self.revision else Path(self.name).name
 
-    def stamp(self) -> list[list[Any]]:
-        """Name, size and time of a local model's files: a model that was trained on is another model."""
-        folder = Path(self.location)
-        files = sorted(folder.iterdir()) if folder.is_dir() else [folder] if folder.is_file() else []
-        return [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files if file.is_file()]
+    def identity(self) -> str:
+        """Which model it is now: what was trained on is another model."""
+        return model_identity(self.location, self.revision if self.location == self.name else None)
 
 
 def find_targets(models: Sequence[str], revisions: Sequence[str]) -> list[Target]:
