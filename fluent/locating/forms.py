@@ -70,10 +70,11 @@ class Categories:
 
     first: set[str] = field(default_factory=set)
     last: set[str] = field(default_factory=set)
+    common: set[str] = field(default_factory=set)
 
     @classmethod
-    def learn(cls, labels: Iterable[str]) -> Categories:
-        """From the distinct labels of a relation."""
+    def learn(cls, labels: Iterable[str], others: Iterable[tuple[str, str]] = ()) -> Categories:
+        """From the distinct labels of a relation. others: (object, further name), which tell only what words are common."""
         rests: dict[tuple[str, str], set[tuple[str, ...]]] = defaultdict(set)
         distinct = 0
         for label in set(labels):
@@ -84,9 +85,14 @@ class Categories:
                 rests["last", key[-1]].add(key[:-1])
         needed = max(_FEWEST_LABELS, distinct // 50)
         learnt = cls()
-        for (side, word), others in rests.items():
-            if len(others) >= needed:
+        for (side, word), found in rests.items():
+            if len(found) >= needed:
                 (learnt.first if side == "first" else learnt.last).add(word)
+        bearers: dict[str, set[str]] = defaultdict(set)
+        for bearer, name in others:
+            for word in split_words(name):
+                bearers[word.text].add(bearer)
+        learnt.common = {word for word, objects in bearers.items() if len(objects) >= _FEWEST_LABELS}
         return learnt
 
     def strip(self, words: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -127,11 +133,16 @@ def forms_of(row: Row, categories: Categories, known: Iterable[tuple[str, str]] 
         add(text, method)
     add_reduced(row.label, "reduced")
     for alias in row.aliases:
-        if alias != row.english:
+        if alias != row.english and not is_code(alias):
             add(alias, "alias")
     add(row.english, "english")
     add_reduced(row.english, "english")
     return list(forms.values())
+
+
+def is_code(alias: str) -> bool:
+    """Whether an alias is a language code ("es", "fra"), which would be found in any small word of the sentence."""
+    return len(alias) <= 3 and alias.islower()
 
 
 def _reduced(text: str) -> list[str]:

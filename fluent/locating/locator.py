@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fluent.locating.forms import Categories, forms_of
 from fluent.locating.frame import Frame
 from fluent.locating.matching import Match, exact_matches, inflected_matches, partial_matches, similar_matches
-from fluent.locating.result import Location, NotFound, Outcome, Row
+from fluent.locating.result import UNSURE, Location, NotFound, Outcome, Row
 from fluent.locating.similarity import Similarity, spelling
 from fluent.locating.span import widen
 from fluent.locating.subject import overlaps_all, subject_windows
@@ -27,11 +27,14 @@ _TRUST = {
     "frame": 0.8,
 }
 _ENOUGH = 0.85
+_JUST_UNSURE = UNSURE - 0.01
 _SURE = 0.85
 _LEAST = 0.5
 _IN_SLOT = 0.5
 _SHORTENED = ("reduced", "part")
 _CLOSE = 0.95
+_LIKE_ENOUGH = {"similar": 0.8, "inflected": 0.7, "reduced": 0.7, "alias": 0.7, "english": 0.7, "known": 0.7}
+"""Likeness of the name, by method, below which no place in the sentence makes a find sure."""
 _IN_SUBJECT = 0.8
 _GLOSS = 0.8
 _OPENING, _CLOSING = tuple("(（["), tuple(")）]")
@@ -56,6 +59,14 @@ class _Place:
     inside: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """An object of the relation as the bearer of one name: its English label and the folded name."""
+
+    english: str
+    name: str
+
+
 class Locator:
     """Locates objects in the sentences of one language, best of one relation.
 
@@ -75,16 +86,14 @@ class Locator:
         self._frame = Frame()
         self._known: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
         self._fillers: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
-        self._owners: dict[tuple[str, ...], set[tuple[str, str, str]]] = defaultdict(set)
+        self._owners: dict[tuple[str, ...], dict[str, _Owner]] = defaultdict(dict)
 
     def fit(self, rows: Iterable[Row]) -> Locator:
         """Learn from all rows of the relation (labels, frame, forms); returns itself."""
         rows = list(rows)
         self._forget()
-        self._categories = Categories.learn(row.label for row in rows if row.label)
-        for label, key, english in {(row.label, row.object_key, row.english) for row in rows}:
-            for name in self._lemma_keys(split_words(label)):
-                self._owners[name].add((key, english, label))
+        names = ((row.object_key, name) for row in rows for name in (row.label, row.english, *row.aliases))
+        self._categories = Categories.learn((row.label for row in rows if row.label), names)
         frame = Frame()
         known: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
         unsure = []
@@ -99,6 +108,7 @@ class Locator:
             elif sentence.words:
                 unsure.append(sentence)
         self._frame, self._known = frame, known
+        self._learn_owners(rows, unsure)
         for sentence in unsure:
             slot = frame.slot(sentence.words, sentence.windows) if frame.known else None
             if slot is not None:
@@ -106,6 +116,19 @@ class Locator:
                 filler = tuple(word.text for word in sentence.words[first : slot.last])
                 self._fillers[filler][sentence.row.object_key] += 1
         return self
+
+    def _learn_owners(self, rows: Sequence[Row], unsure: Sequence[_Sentence]) -> None:
+        """Remember every name of every object, and the forms it was found in, with the object that bears them."""
+        names: dict[str, list[tuple[str, str]]] = {key: list(forms) for key, forms in self._known.items()}
+        for sentence in unsure:  # less sure than what the frame is learnt from, but named all the same
+            place = self._best(sentence)
+            if place is not None and not place[0].inside and place[0].match.method != "frame" and place[0].confidence >= UNSURE:
+                start, end = widen(sentence.row, sentence.words, place[0].match, self._similarity, self._categories)
+                names.setdefault(sentence.row.object_key, []).append((sentence.row.sentence[start:end], "known"))
+        for row in {row.object_key: row for row in rows}.values():
+            for form in forms_of(row, self._categories, names.get(row.object_key, ())):
+                for key in self._lemma_keys(form.words):
+                    self._owners[key].setdefault(row.object_key, _Owner(row.english, " ".join(form.key)))
 
     @staticmethod
     def _is_sure(place: _Place, sentence: _Sentence) -> bool:
@@ -165,11 +188,11 @@ class Locator:
         row, words = sentence.row, sentence.words
         known = [form for form, _ in self._known[row.object_key].most_common(_KNOWN_FORMS)] if row.object_key in self._known else []
         forms = forms_of(row, self._categories, known)
-        texts = {word.text for word in words}
+        texts, common = {word.text for word in words}, self._categories.common
         present = [form for form in forms if form.words[0].text in texts]
         yield [match for form in present for match in exact_matches(form, words)]
         yield [match for form in forms for match in inflected_matches(form, words, self._similarity)]
-        yield [match for form in forms if len(form.words) > 1 for match in partial_matches(form, words, self._similarity)]
+        yield [match for form in forms if len(form.words) > 1 for match in partial_matches(form, words, self._similarity, common)]
         yield [match for form in forms for match in similar_matches(form, words, self._similarity, 0.5)]
         yield self._by_frame(sentence)
 
@@ -198,11 +221,11 @@ class Locator:
         if match.score >= _CLOSE and match.method != "frame":
             return False
         row, found = sentence.row, sentence.words[match.first : match.last]
-        owners = {owner for name in self._lemma_keys(found) for owner in self._owners.get(name, ())}
-        if not owners or any(key == row.object_key or english == row.english for key, english, _ in owners):
+        owners = {key: owner for name in self._lemma_keys(found) for key, owner in self._owners.get(name, {}).items()}
+        if not owners or row.object_key in owners or row.english in {owner.english for owner in owners.values()}:
             return False
         place = " ".join(word.text for word in found)
-        return spelling(fold(row.label), place) < max(spelling(fold(label), place) for _, _, label in owners)
+        return spelling(fold(row.label), place) < max(spelling(owner.name, place) for owner in owners.values())
 
     def _judge(self, match: Match, sentence: _Sentence) -> _Place:
         confidence = match.score * _TRUST[match.method] * (_GLOSS if self._in_brackets(match, sentence) else 1.0)
@@ -219,6 +242,8 @@ class Locator:
                 confidence *= 0.75 + 0.25 * agreement / _IN_SLOT
         if likely and agreement < _IN_SLOT:
             confidence *= _IN_SUBJECT
+        if match.score < _LIKE_ENOUGH.get(match.method, 0.0):
+            confidence = min(confidence, _JUST_UNSURE)
         return _Place(match, confidence, inside)
 
     def _whole_filler(self, best: _Place, sentence: _Sentence) -> _Place:

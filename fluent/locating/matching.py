@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from fluent.locating.forms import Form
@@ -77,10 +77,11 @@ def inflected_matches(form: Form, words: Sequence[Word], similarity: Similarity)
             yield Match(first, place, score, method, form, likenesses[0].lead, likenesses[-1].trail)
 
 
-def partial_matches(form: Form, words: Sequence[Word], similarity: Similarity) -> Iterator[Match]:
+def partial_matches(form: Form, words: Sequence[Word], similarity: Similarity, common: Set[str] = frozenset()) -> Iterator[Match]:
     """Runs of words that are each like some word of a name of several words: "Santiago" for "Santiago de Chile".
 
-    The score is the share of the name's letters that is there, times how alike they are.
+    The score is the share of the name's letters that is there, times how alike they are. Words that many names have in common
+    ("lengua", "University") tell nothing by themselves.
     """
     letters = sum(len(word.text) for word in form.words)
     used: dict[int, tuple[int, float]] = {}
@@ -103,7 +104,8 @@ def partial_matches(form: Form, words: Sequence[Word], similarity: Similarity) -
             seen.add(step)
             weight += len(form.words[step].text) * likeness
             last += 1
-        if (last - first > 1 or not words[first].unspaced) and not _other_name(form, words, first, last, used):
+        telling = any(form.words[step].text not in common for step in seen)
+        if telling and (last - first > 1 or not words[first].unspaced) and not _other_name(form, words, first, last, used):
             yield Match(first, last, (weight / letters) ** 0.5, "part", form)
 
 
@@ -117,11 +119,15 @@ def _other_name(form: Form, words: Sequence[Word], first: int, last: int, used: 
 
 
 def similar_matches(form: Form, words: Sequence[Word], similarity: Similarity, least: float) -> Iterator[Match]:
-    """Every place where the form's words are spelt much alike, in this script or another."""
+    """Every place where the form's words are spelt much alike, in this script or another.
+
+    The score is that of the least alike word: a category word ("language", "City", "Records") is the same in two different names
+    and would make them alike.
+    """
     size = len(form.words)
     if any(word.unspaced for word in form.words):
         return
     for first in range(len(words) - size + 1):
         scores = [similarity.resemblance(form.words[step], words[first + step]) for step in range(size)]
         if min(scores) >= least:
-            yield Match(first, first + size, sum(scores) / size, "similar", form)
+            yield Match(first, first + size, min(scores), "similar", form)

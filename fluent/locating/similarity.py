@@ -27,8 +27,23 @@ from fluent.locating.affixes import (
 from fluent.locating.text import Word, bare, fold, romanise
 
 _UNINFLECTED = frozenset({"zh", "vi", "ja", "th", "lo", "my", "km", "yue", "wuu"})
+_SPARING = frozenset(
+    "af ca ceb da de en es fil fr gl id it jv ms nb nl nn no pt sv sw tl".split(),
+)
+"""Languages whose names take few endings: what else follows makes another name (Níger, Nigeria)."""
+_SPARING_ENDINGS = frozenset("a as e en ens er es et ets i n ne nya o os r s t".split())
+_AGGLUTINATING = frozenset("az et fi hu tr".split())
+"""Languages whose stems keep their last vowel (Turku, Turussa; not Turkissa)."""
+_WEAKENED = frozenset(vowel + other for vowel, others in {"i": "e", "a": "oi", "e": "i"}.items() for other in others)
+_GRADED = {"k": "gjv", "p": "bmv", "t": "dlnr", "c": "c", "n": "s", "": ""}
 _LONGEST_ENDING = 6
+_VOWELS = "aeiouy"
 _SOFTENED = frozenset({("k", "g"), ("p", "b"), ("t", "d"), ("c", "k"), ("k", "c"), ("g", "z"), ("h", "z"), ("k", "h"), ("n", "m")})
+
+
+_RESPELT = 0.8
+_LOOKALIKE = 0.65
+"""Highest likeness of a word that the dictionary knows to be another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +102,33 @@ class Similarity:
         radicals = unmutated(word.bare, self.lang)
         if name.bare in radicals or word.bare in unmutated(name.bare, self.lang):  # a label may be mutated by its own article
             return Likeness(0.95)
-        return Likeness(max([stem_score(name.bare, word.bare), *(0.95 * stem_score(name.bare, radical) for radical in radicals)]))
+        score = max([self._stem_score(name.bare, word.bare), *(0.95 * self._stem_score(name.bare, radical) for radical in radicals)])
+        return Likeness(min(score, _LOOKALIKE) if self._is_other_word(name.text, word.text) else score)
+
+    def _stem_score(self, name: str, word: str) -> float:
+        """``stem_score`` by the habits of this language."""
+        shared = common_prefix(name, word)
+        lost, new = name[shared:], word[shared:]
+        if self.lang in _SPARING and new not in _SPARING_ENDINGS:
+            return 0.0
+        if self.lang in _AGGLUTINATING and lost and not keeps_stem(lost, new):
+            return 0.0
+        return stem_score(name, word)
+
+    def _is_other_word(self, name: str, word: str) -> bool:
+        """Whether the dictionary knows the word as a form of another word than the name: "Нигерии" is not Нигер."""
+        if not self._is_known(word):
+            return False
+        own, others = self.lemmas(name), self.lemmas(word) - {word}
+        others = others or {word}
+        if own & others:
+            return False
+        return not any(_same_stem(lemma, other, self.lang in _AGGLUTINATING) for lemma in own for other in others)
+
+    def _is_known(self, word: str) -> bool:
+        if not self._lemmatiser:
+            return False
+        return any(simplemma.is_known(written, lang=self._lemmatiser) for written in (word, word.capitalize()))
 
     def _glued(self, name: str, word: str) -> int:
         """How many letters before the inflected name are proclitics: the shortest of them leaves a form of the name."""
@@ -113,7 +154,8 @@ class Similarity:
         """A weaker likeness, 0 to 1, for names spelt otherwise or in another script; endings cost little."""
         if name.unspaced or word.unspaced:
             return 1.0 if name.text == word.text else 0.0
-        return resemblance(name.bare, word.bare)
+        likeness = resemblance(name.bare, word.bare)
+        return min(likeness, _LOOKALIKE) if self._is_other_word(name.text, word.text) else likeness
 
 
 def _regional(name: str, word: str) -> Likeness | None:
@@ -142,7 +184,30 @@ def stem_score(name: str, word: str) -> float:
 def _can_change(ending: str, new_ending: str) -> bool:
     """Whether a name can lose this ending: one with a vowel, a final s, or a consonant that softens (not Iran to Iraq)."""
     lost, new = romanise(ending), romanise(new_ending)
-    return any(letter in "aeiouy" for letter in lost) or lost == "s" or (lost[:1], new[:1]) in _SOFTENED
+    return any(letter in _VOWELS for letter in lost) or lost == "s" or ending == "ь" or (lost[:1], new[:1]) in _SOFTENED
+
+
+def keeps_stem(lost: str, new: str) -> bool:
+    """Whether an agglutinating language's name can end in ``new`` for ``lost``: the vowel stays, a stop before it weakens."""
+    if lost == "nen":  # Finnish -nen, -sen
+        return new.startswith("s")
+    stop, vowel = (lost[:-1], lost[-1]) if lost[-1] in _VOWELS else (lost, "")
+    following = new.lstrip("bcdfghjklmnpqrstvwxyz")
+    if len(stop) > 1 or stop not in _GRADED:
+        return False
+    weakened = new[: len(new) - len(following)]
+    if stop and weakened and weakened[0] not in _GRADED[stop]:
+        return False
+    return not vowel or following[:1] == vowel or vowel + following[:1] in _WEAKENED
+
+
+def _same_stem(name: str, lemma: str, exact: bool) -> bool:
+    """Whether two lemmas are one word as different dictionaries give it: spelt otherwise, of another gender, not a longer word."""
+    name, lemma = bare(name), bare(lemma)
+    shared = common_prefix(name, lemma)
+    lost, new = len(name) - shared, len(lemma) - shared
+    respelt = spelling(name, lemma) > _RESPELT
+    return respelt or (not exact and shared >= 3 and max(lost, new) <= 2 and not (lost == 0 and new == 2))
 
 
 def spelling(name: str, word: str) -> float:
