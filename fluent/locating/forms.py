@@ -9,41 +9,20 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from fluent.locating.result import Row
+from fluent.locating.similarity import stem_score
 from fluent.locating.text import Word, split_words
 
 _BRACKETS = re.compile(r"\s*[(（\[][^)）\]]*[)）\]]")
 _REGION = re.compile(r"[,،、，/;]")
 _LEGAL = frozenset(
     (
-        "inc",
-        "ltd",
-        "llc",
-        "corp",
-        "co",
-        "corporation",
-        "company",
-        "limited",
-        "plc",
-        "gmbh",
-        "ag",
-        "kg",
-        "se",
-        "sa",
-        "spa",
-        "srl",
-        "nv",
-        "bv",
-        "ab",
-        "asa",
-        "oy",
-        "oyj",
-        "as",
-        "kk",
-        "pty",
+        *("ab", "ag", "aps", "as", "asa", "bhd", "bv", "co", "company", "corp", "corporation", "cv", "dd", "doo", "gmbh", "inc"),
+        *("incorporated", "kft", "kg", "kgaa", "kk", "limited", "llc", "llp", "lp", "ltd", "ltda", "nv", "nyrt", "oy", "oyj"),
+        *("plc", "pte", "pty", "pvt", "sa", "sas", "sarl", "sdn", "se", "sl", "spa", "srl", "sro", "tbk", "zrt"),
     )
 )
 _FEWEST_LABELS = 3
@@ -56,12 +35,16 @@ class Form:
     words: tuple[Word, ...]
     text: str
     method: str
-    dropped: tuple[Word, ...] = ()
 
     @property
     def key(self) -> tuple[str, ...]:
         """The folded words."""
         return tuple(word.text for word in self.words)
+
+    @property
+    def closing(self) -> str:
+        """The character right behind the last word, such as the stop of "Inc." or the mark of "Yahoo!"; "" if there is none."""
+        return self.text[self.words[-1].end :][:1]
 
 
 @dataclass(slots=True)
@@ -99,8 +82,8 @@ class Categories:
         """The words without category words at either end (of a script without blanks: one character); one is left at least."""
         if len(words) > 1 and words[-1].unspaced:
             return words[:-1] if words[-1].text in self.last else words
-        while len(words) > 1 and (words[-1].text in self.last or words[-1].text in _LEGAL):
-            words = words[:-1]
+        while len(words) > 1 and (legal := legal_words(words) or words[-1].text in self.last):
+            words = words[: -int(legal)] or words[:1]
         while len(words) > 1 and words[0].text in self.first:
             words = words[1:]
         return words
@@ -113,18 +96,17 @@ def forms_of(row: Row, categories: Categories, known: Iterable[tuple[str, str]] 
     """
     forms: dict[tuple[str, ...], Form] = {}
 
-    def add(text: str, method: str, words: tuple[Word, ...] | None = None, dropped: tuple[Word, ...] = ()) -> None:
+    def add(text: str, method: str, words: tuple[Word, ...] | None = None) -> None:
         words = tuple(split_words(text)) if words is None else words
         if words:
-            form = Form(words, text, method, dropped)
+            form = Form(words, text, method)
             forms.setdefault(form.key, form)
 
     def add_reduced(text: str, method: str) -> None:
         for part in _reduced(text):
             words = tuple(split_words(part))
             add(part, method, words)
-            core = categories.strip(words)
-            add(part, method, core, tuple(word for word in words if word not in core))
+            add(part, method, categories.strip(words))
 
     add(row.label, "exact")
     for text in row.forms:
@@ -138,6 +120,28 @@ def forms_of(row: Row, categories: Categories, known: Iterable[tuple[str, str]] 
     add(row.english, "english")
     add_reduced(row.english, "english")
     return list(forms.values())
+
+
+def legal_words(words: Sequence[Word]) -> int:
+    """How many of the last words are one legal form: 1 for "Inc.", 2 for "a.s.", 3 for "S.p.A."; 0 if they are none.
+
+    Whole words are written with a capital ("se" and "as" are words of many languages), letters with dots between them.
+    """
+    if words and words[-1].capital and words[-1].text in _LEGAL:
+        return 1
+    count = 0
+    for word in reversed(words):
+        if len(word.text) > 1:
+            break
+        count += 1
+        if word.gap.strip() != ".":
+            break
+    return count if count > 1 and "".join(word.text for word in words[-count:]) in _LEGAL else 0
+
+
+def is_legal_word(word: Word) -> bool:
+    """Whether a capital word is a legal form with an ending: "Companyho", "Incu"."""
+    return word.capital and any(len(legal) > 2 and stem_score(legal, word.bare) for legal in _LEGAL)
 
 
 def is_code(alias: str) -> bool:

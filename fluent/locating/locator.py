@@ -11,6 +11,7 @@ from fluent.locating.frame import Frame
 from fluent.locating.matching import Match, exact_matches, inflected_matches, partial_matches, similar_matches
 from fluent.locating.result import UNSURE, Location, NotFound, Outcome, Row
 from fluent.locating.similarity import Similarity, spelling
+from fluent.locating.boundary import in_compound, in_longer_han
 from fluent.locating.span import widen
 from fluent.locating.subject import overlaps_all, subject_windows
 from fluent.locating.text import Word, fold, split_words
@@ -242,6 +243,9 @@ class Locator:
                 confidence *= 0.75 + 0.25 * agreement / _IN_SLOT
         if likely and agreement < _IN_SLOT:
             confidence *= _IN_SUBJECT
+        standing_alone = agreement >= _IN_SLOT or not in_longer_han(sentence.words, match.first, match.last)
+        if in_compound(sentence.words, match.first, match.last, self._similarity) or not standing_alone:
+            confidence = min(confidence, _JUST_UNSURE)
         if match.score < _LIKE_ENOUGH.get(match.method, 0.0):
             confidence = min(confidence, _JUST_UNSURE)
         return _Place(match, confidence, inside)

@@ -28,11 +28,14 @@ from fluent.locating.text import Word, bare, fold, romanise
 
 _UNINFLECTED = frozenset({"zh", "vi", "ja", "th", "lo", "my", "km", "yue", "wuu"})
 _SPARING = frozenset(
-    "af ca ceb da de en es fil fr gl id it jv ms nb nl nn no pt sv sw tl".split(),
+    (
+        *("af", "ca", "ceb", "da", "de", "en", "es", "fil", "fr", "gl", "id", "it", "jv", "ms"),
+        *("nb", "nl", "nn", "no", "pt", "sv", "sw", "tl"),
+    )
 )
 """Languages whose names take few endings: what else follows makes another name (Níger, Nigeria)."""
-_SPARING_ENDINGS = frozenset("a as e en ens er es et ets i n ne nya o os r s t".split())
-_AGGLUTINATING = frozenset("az et fi hu tr".split())
+_SPARING_ENDINGS = frozenset(("a", "as", "e", "en", "ens", "er", "es", "et", "ets", "i", "n", "ne", "nya", "o", "os", "r", "s", "t"))
+_AGGLUTINATING = frozenset(("az", "et", "fi", "hu", "tr"))
 """Languages whose stems keep their last vowel (Turku, Turussa; not Turkissa)."""
 _WEAKENED = frozenset(vowel + other for vowel, others in {"i": "e", "a": "oi", "e": "i"}.items() for other in others)
 _GRADED = {"k": "gjv", "p": "bmv", "t": "dlnr", "c": "c", "n": "s", "": ""}
@@ -117,7 +120,7 @@ class Similarity:
 
     def _is_other_word(self, name: str, word: str) -> bool:
         """Whether the dictionary knows the word as a form of another word than the name: "Нигерии" is not Нигер."""
-        if not self._is_known(word):
+        if not self.is_known(word):
             return False
         own, others = self.lemmas(name), self.lemmas(word) - {word}
         others = others or {word}
@@ -125,7 +128,8 @@ class Similarity:
             return False
         return not any(_same_stem(lemma, other, self.lang in _AGGLUTINATING) for lemma in own for other in others)
 
-    def _is_known(self, word: str) -> bool:
+    def is_known(self, word: str) -> bool:
+        """Whether the dictionary of the language has the folded word."""
         if not self._lemmatiser:
             return False
         return any(simplemma.is_known(written, lang=self._lemmatiser) for written in (word, word.capitalize()))

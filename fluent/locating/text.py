@@ -30,6 +30,7 @@ def _mark_ranges() -> str:
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
 
 
+_INVISIBLE = "".join(letter for letter in map(chr, range(0x10000)) if re.match(f"[{_IGNORABLE}]", letter))
 _MARKS = _mark_ranges() + _IGNORABLE
 _UNSPACED = (
     "\u0e01-\u0e30\u0e32-\u0e33\u0e40-\u0e46\u0e81-\u0ec6\u1000-\u109f\u1780-\u17d3\u3005-\u3007\u3041-\u30fa\u30fc-\u30ff"
@@ -78,8 +79,13 @@ class Word:
 
     @property
     def is_ending(self) -> bool:
-        """Whether it is an ending set off by a hyphen or apostrophe: "Newark-a", "Ankara'da"."""
+        """Whether it may be an ending set off by a hyphen or apostrophe: "Newark-a", "Ankara'da"."""
         return self.glued and not self.capital and not self.unspaced and len(self.text) <= _LONGEST_ENDING
+
+    @property
+    def hyphenated(self) -> bool:
+        """Whether a hyphen, or a dash without blanks, alone parts it from the word before."""
+        return len(self.gap) == 1 and self.gap in "-‐‑–"
 
     @property
     def glued(self) -> bool:
@@ -121,7 +127,9 @@ def split_words(text: str) -> list[Word]:
         folded = fold(surface)
         if folded:
             unspaced = surface[0] > "\u0e00" and re.match(f"[{_UNSPACED}]", surface) is not None
-            words.append(Word(start, end, folded, bare(folded), text[previous:start], surface[0] != surface[0].lower(), unspaced))
+            seen = len(surface.rstrip(_INVISIBLE))  # a direction mark behind a name is no part of it
+            gap = _DROPPED.sub("", text[previous:start])
+            words.append(Word(start, start + seen, folded, bare(folded), gap, surface[0] != surface[0].lower(), unspaced))
             previous = end
     return words
 
