@@ -6,12 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from fluent.locating.boundary import in_compound, in_longer_han
 from fluent.locating.forms import Categories, forms_of
 from fluent.locating.frame import Frame
 from fluent.locating.matching import Match, exact_matches, inflected_matches, partial_matches, similar_matches
 from fluent.locating.result import UNSURE, Location, NotFound, Outcome, Row
 from fluent.locating.similarity import Similarity, spelling
-from fluent.locating.boundary import in_compound, in_longer_han
 from fluent.locating.span import widen
 from fluent.locating.subject import overlaps_all, subject_windows
 from fluent.locating.text import Word, fold, split_words

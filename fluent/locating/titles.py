@@ -5,7 +5,7 @@ Kings, queens, emperors, popes, princes, saints. Dictionary forms; inflected one
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 from fluent.locating.text import Word, split_words
 
@@ -73,7 +73,7 @@ _TITLES = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def titles(lang: str) -> tuple[tuple[Word, ...], ...]:
     """The titles of a language, each as its words, the longest first; none where the language is not listed."""
     found = (tuple(split_words(title)) for title in _TITLES.get(lang, "").split(",") if title)
