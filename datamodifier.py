@@ -163,10 +163,15 @@ class DataModifier:
             note(f"{benchmark.name}: {held_out} rows are few-shot examples and are held out")
         return write_benchmark(benchmark, folder)
 
-    def show(self, number: int = 10, names: Sequence[str] = ()) -> list[str]:
-        """The first sentences of each verbalisation, the object marked; rows without one show their status."""
+    def show(self, which: int | str = 10, names: Sequence[str] = ()) -> list[str]:
+        """Sentences of each verbalisation, the object marked; rows without one show their status and why.
+
+        which: how many facts from the first on; ``failed``: rows without an object; ``unsure``: rows whose object was found
+        without evidence from its name; ``all``.
+        """
         self._require_cut()
-        return lines_of(self.table.head(number), names or self.checked)
+        table = self.table.head(which) if isinstance(which, int) else self.table
+        return lines_of(table, names or self.checked, which if isinstance(which, str) else "all")
 
     def _require_cut(self) -> None:
         if any(name_columns(name).prompt not in self.table for name in self.checked):

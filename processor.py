@@ -64,6 +64,7 @@ class Processor:
                 self.verbalisations,
                 limit=settings.limit,
                 with_aliases=settings.with_aliases,
+                accept_unsure=settings.accept_unsure,
                 neutral_prompt=settings.neutral_prompt,
             )
         return paper_task(
@@ -71,6 +72,7 @@ class Processor:
             self.verbalisations,
             limit=settings.limit,
             drop_empty_objects=settings.drop_empty_objects,
+            accept_unsure=settings.accept_unsure,
             neutral_prompt=settings.neutral_prompt,
         )
 

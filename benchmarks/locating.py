@@ -2,9 +2,9 @@
 
     python benchmarks/locating.py [--data ../shared/data] [--write] [--misses FILE]
 
-Four measurements: the spans marked by a reader (gold_spans.jsonl), the recorded wrong cuts (locator_records.jsonl), all
-published Google sentences against the published split, and sentences a second on one core (learning and loading the
-lemmatiser included). ``--write`` puts the table into benchmarks/RESULTS-locating.md.
+Five measurements: the spans marked by a reader (gold_spans.jsonl), the recorded wrong cuts (locator_records.jsonl), all
+published Google sentences against the published split, rows with the names of another row's object, and sentences per second
+on one core (learning and loading the lemmatiser included). ``--write`` puts the table into benchmarks/RESULTS-locating.md.
 """
 
 from __future__ import annotations
@@ -20,12 +20,24 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tabulate import tabulate
 
-from benchmarks.locating_data import Case, gold_cases, in_failure_class, published_span, record_cases, row_of
+from benchmarks.locating_data import (
+    SWAPPED,
+    Case,
+    gold_cases,
+    in_failure_class,
+    is_flagged,
+    published_span,
+    record_cases,
+    row_of,
+    swapped_rows,
+)
 from fluent.console import ArgumentParser, mark_span, progress, run_main
 from fluent.locating import Locator, Outcome
 from fluent.records.benchmark import Benchmark, find_benchmarks, read_benchmark
 from fluent.records.source import open_source
 
+SWAPPED_ROWS = 60
+"""Rows of a file that get another object's names."""
 RESULTS = Path(__file__).with_name("RESULTS-locating.md")
 
 
@@ -68,6 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _count(measured[key[0]], cells, outcome, f"{key[0]}_{key[1]}#{number}", misses)
     gold, gold_good = _judge(gold_cases(asked.data, benchmarks), locators, misses)
     records, records_good = _judge(record_cases(asked.data, benchmarks), locators, misses)
+    swapped = _swapped(benchmarks, locators, misses)
     rows = sum(one.rows for one in measured.values())
     report = "\n\n".join(
         [
@@ -79,6 +92,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "## All published Google sentences",
             _published_table(measured),
             _method_table(measured),
+            "## Another object's names",
+            f"{sum(one['rows'] for one in swapped.values())} rows with the label, aliases and English label of another row's object "
+            f"of the file, at most {SWAPPED_ROWS} per file, drawn by seed. Nothing should be found; flagged: `frame` or `unsure`.",
+            _swapped_table(swapped),
             f"Speed: {rows} sentences in {seconds:.1f} s of processor time, {rows / seconds:.0f} sentences/s.",
         ]
     )
@@ -127,6 +144,30 @@ def _judge(cases: Sequence[Case], locators: dict[tuple[str, str], Locator], miss
             got = outcome.object_form if outcome.found else outcome.status
             misses.append(f"{case.group}\t{case.row.sentence}\t{case.expected}\t{got}")
     return asked, good
+
+
+def _swapped(
+    benchmarks: dict[tuple[str, str], Benchmark], locators: dict[tuple[str, str], Locator], misses: list[str]
+) -> dict[str, Counter[str]]:
+    """Language -> how many rows with another object's names there were, and how many of them were found, flagged or not."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for (lang, relation), benchmark in benchmarks.items():
+        rows = [row_of(cells) for cells in _records(benchmark)]
+        for row in swapped_rows(rows, SWAPPED_ROWS, f"{lang} {relation}") if lang in SWAPPED else ():
+            outcome = locators[lang, relation].locate(row)
+            counts[lang]["rows"] += 1
+            if outcome.found:
+                counts[lang]["flagged" if is_flagged(outcome) else "unflagged"] += 1
+                misses.append(f"swapped\t{mark_span(row.sentence, outcome.start, outcome.end)}\t{row.label}\t{outcome.status}")
+    return counts
+
+
+def _swapped_table(counts: dict[str, Counter[str]]) -> str:
+    lines = []
+    for lang, one in counts.items():
+        shares = (f"{100 * one[kind] / one['rows']:.2f}" for kind in ("unflagged", "flagged"))
+        lines.append((lang, one["rows"], *shares))
+    return _table(("language", "rows", "found, unflagged %", "found, flagged %"), lines)
 
 
 def _table(head: Sequence[str], lines: Sequence[Sequence[object]]) -> str:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rapidfuzz.distance import Levenshtein
 
 from fluent.locating import Outcome, Row
-from fluent.records.benchmark import ERROR, Benchmark, split_aliases
+from fluent.locating.text import fold
+from fluent.records.benchmark import ERROR, WITHOUT_NAME, Benchmark, split_aliases
 
+SWAPPED = ("ru", "uk", "cs", "hr", "es", "id")
+"""Languages whose files the swapped objects are measured on."""
+_DRAWS = 50
 _MARKS = "⟦⟧"
 
 
@@ -108,6 +113,33 @@ def record_cases(data: Path, benchmarks: dict[tuple[str, str], Benchmark]) -> li
             marked = cells["gt_infl_object"].strip()
         cases.append(Case("records", lang, relation, row_of(cells, sentence), marked))
     return cases
+
+
+def swapped_rows(rows: Sequence[Row], number: int, seed: str) -> list[Row]:
+    """Rows of one file, each with the names of another row's object in place of its own: none of them should be found.
+
+    number: rows drawn (all if there are fewer). The other object is drawn again until it is another entity by its identifier and
+    by its names: of two names, one of each (label, English label, aliases of four letters or more; case aside), none may be
+    within the other, since "Rio de Janeiro" is a piece of evidence for the state of that name.
+    """
+    draw = random.Random(seed)
+    swapped = []
+    for row in draw.sample(list(rows), min(number, len(rows))):
+        for other in draw.choices(rows, k=_DRAWS):
+            if other.object_key != row.object_key and not _share_a_name(row, other):
+                swapped.append(replace(row, label=other.label, aliases=other.aliases, english=other.english, key=other.key))
+                break
+    return swapped
+
+
+def is_flagged(outcome: Outcome) -> bool:
+    """Whether a found object is marked as found without evidence from its name."""
+    return outcome.found and not set(outcome.flags).isdisjoint(WITHOUT_NAME)
+
+
+def _share_a_name(one: Row, other: Row) -> bool:
+    names = [{fold(name) for name in (row.label, row.english, *row.aliases) if len(name) > 3} for row in (one, other)]
+    return any(name in another or another in name for name in names[0] for another in names[1])
 
 
 def _lines(path: Path) -> Iterator[dict]:

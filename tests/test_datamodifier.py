@@ -211,6 +211,38 @@ def test_the_command_writes_shows_and_counts(mlama: Path, translations: Path, tm
     assert len(read(tmp_path / "out" / "ru_P19_nogpt.tsv")) == FACTS
 
 
+def test_the_command_shows_which_rows_failed_and_why(
+    mlama: Path, translations: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = {}
+    for which in ("failed", "unsure", "all"):
+        run("-l", "ru", "-r", "P19", "--mlama", mlama, "--translator", f"file:{translations}", "--out", tmp_path / "out",
+            "--aliases", "none", "--store", tmp_path / "s.sqlite", "--show", which)  # fmt: skip
+        shown[which] = capsys.readouterr().out.splitlines()
+    assert len(shown["all"]) == FACTS and shown["unsure"] == []
+    assert len(shown["failed"]) == 2 and set(shown["failed"]) < set(shown["all"])
+    assert any("[missing: the back end has no translation of this sentence]" in line for line in shown["failed"])
+    with pytest.raises(UserError, match="--show: 'none' is not a whole number"):
+        run("-l", "ru", "--mlama", mlama, "--translator", f"file:{translations}", "--show", "none")
+
+
+@pytest.mark.parametrize("mend", [True, False])
+@pytest.mark.parametrize(
+    "written",
+    ["&laquo;Париже&raquo;", "&#171;Париже&#187;", "&#xAB;Париже&#xbb;", "&amp;laquo;Париже&amp;#187;", "\u200f«Париже\u200f»\ufeff"],
+)
+def test_an_object_among_entities_and_invisible_marks_is_cut_clean(mlama: Path, tmp_path: Path, mend: bool, written: str) -> None:
+    path = tmp_path / "marked.tsv"
+    modifier = DataModifier(mlama, "ru", "P19")
+    english = modifier.table["en_template"][0]
+    path.write_text(f"{english}\tАда Эш родилась в {written}.\n", encoding="utf-8")
+    modifier.add_translations("mine", FileTranslator(path), mend=mend)
+    modifier.add_prompt_obj_split()
+    cells = modifier.table.loc[0]
+    assert (cells["mine_prompt"], cells["mine_infl_object"], cells["mine_tail"]) == ("Ада Эш родилась в «", "Париже", "».")
+    assert cells["mine_status"] == "ok;cleaned;inflected"
+
+
 def test_all_missing_workbooks_are_written_at_once(mlama: Path, tmp_path: Path) -> None:
     for lang in ("en", "ru"):
         templates = mlama / lang / "templates.jsonl"

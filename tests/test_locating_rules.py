@@ -126,6 +126,121 @@ def test_endings_are_in_and_marks_and_articles_are_out(lang: str, sentence: str,
     assert form(Locator(lang).locate(Row(sentence, label))) == expected
 
 
+@pytest.mark.parametrize(
+    ("lang", "sentence", "label", "expected"),
+    [
+        # the sentence's stop ...
+        ("cs", "Firma patří společnosti Honda.", "Honda Motor Co., Ltd.", "Honda"),
+        ("cs", "Firma patří společnosti Honda Motor.", "Honda Motor Co., Ltd.", "Honda Motor"),
+        ("cs", "Firma patří společnosti Škoda Auto.", "Škoda Auto a.s.", "Škoda Auto"),
+        ("hr", "Tvrtka pripada Infobipu.", "Infobip d.o.o.", "Infobipu"),
+        ("es", "La empresa pertenece a Repsol.", "Repsol S.A.", "Repsol"),
+        ("ru", "Компания принадлежит Apple.", "Apple Inc.", "Apple"),
+        ("en", "It belongs to Yahoo.", "Yahoo!", "Yahoo"),
+        ("zh", "它属于雅虎。", "雅虎", "雅虎"),
+        ("hi", "यह कंपनी का मालिक होंडा।", "होंडा", "होंडा"),
+        # ... and the name's
+        ("cs", "Firma patří společnosti Honda Motor Co., Ltd.", "Honda Motor Co., Ltd.", "Honda Motor Co., Ltd."),
+        ("cs", "Firma patří společnosti Škoda Auto a. s. z Mladé Boleslavi.", "Škoda Auto a.s.", "Škoda Auto a. s."),
+        ("en", "It belongs to Yahoo!", "Yahoo!", "Yahoo!"),
+        ("es", "La empresa pertenece a Inc!", "Inc!", "Inc!"),
+        ("zh", "该公司属于本田！", "本田!", "本田！"),
+        ("en", "It is owned by Apple Inc. of California.", "Apple", "Apple Inc."),
+    ],
+)
+def test_a_stop_belongs_to_the_sentence_unless_it_is_the_names(lang: str, sentence: str, label: str, expected: str) -> None:
+    assert form(Locator(lang).locate(Row(sentence, label))) == expected
+
+
+@pytest.mark.parametrize(
+    ("lang", "sentence", "label", "english", "expected"),
+    [
+        ("cs", "Patří firmě Walt Disney Companyho.", "Walt Disney", "The Walt Disney Company", "Walt Disney Companyho"),
+        ("cs", "Patří firmě Walt Disney Companyho.", "The Walt Disney Company", "The Walt Disney Company", "Walt Disney Companyho"),
+        ("hr", "Pripada tvrtki Ford Motor Companyja.", "Ford", "Ford Motor Company", "Ford Motor Companyja"),
+        ("fi", "Se kuuluu Microsoft Corporationille.", "Microsoft", "Microsoft Corporation", "Microsoft Corporationille"),
+        ("ru", "Она принадлежит Уолт Дисней Компани.", "Уолт Дисней", "The Walt Disney Company", "Уолт Дисней Компани"),
+        ("cs", "Patří firmě Apple Incu.", "Apple", "Apple Inc.", "Apple Incu"),
+        ("nl", "Het is vernoemd naar koningin Victoria.", "Victoria", "Queen Victoria", "koningin Victoria"),
+        ("es", "Lleva el nombre de la reina Victoria.", "Victoria del Reino Unido", "Queen Victoria", "reina Victoria"),
+        ("ru", "Город назван в честь царицы Екатерины.", "Екатерина", "Empress Catherine", "царицы Екатерины"),
+        ("hu", "Az épület neve Viktória királynő.", "Viktória", "Queen Victoria", "Viktória királynő"),
+        ("ja", "これはヴィクトリア女王です。", "ヴィクトリア", "Queen Victoria", "ヴィクトリア女王"),
+        ("vi", "Nó thuộc về nữ hoàng Victoria.", "Victoria", "Queen Victoria", "nữ hoàng Victoria"),
+    ],
+)
+def test_legal_forms_and_titles_are_part_of_the_name(lang: str, sentence: str, label: str, english: str, expected: str) -> None:
+    assert form(Locator(lang).locate(Row(sentence, label, english=english))) == expected
+
+
+@pytest.mark.parametrize(
+    ("lang", "sentence", "label"),
+    [
+        ("ja", "彼は東大阪市で生まれた。", "大阪"),
+        ("ja", "彼は東京都に住む。", "京都"),
+        ("zh", "他出生于上海南站。", "海南"),
+        ("cs", "Narodil se v Praze-západ.", "Praha"),
+        ("cs", "Sídlí v Praze-západě.", "Praha"),
+        ("de", "Er wohnt in Frankfurt-Höchst.", "Frankfurt"),
+        ("en", "He rode Paris–Roubaix.", "Paris"),
+        ("ru", "Он живёт в Нью-Йорке.", "Йорк"),
+        ("fi", "Hän syntyi Turkissa.", "Turku"),
+        ("fi", "Hän syntyi Nigeriassa.", "Niger"),
+        ("fi", "Hän syntyi Australiassa.", "Austria"),
+        ("hu", "Ausztráliában született.", "Ausztria"),
+        ("tr", "Avustralya'da doğdu.", "Avusturya"),
+        ("es", "Nació en Nigeria.", "Níger"),
+        ("ru", "Он родился в Нигерии.", "Нигер"),
+        ("cs", "Narodil se ve Slovinsku.", "Slovensko"),
+    ],
+)
+def test_a_lookalike_or_a_piece_of_a_longer_name_is_not_found_or_flagged(lang: str, sentence: str, label: str) -> None:
+    outcome = Locator(lang).locate(Row(sentence, label))
+    assert not outcome.found or "unsure" in outcome.flags, outcome
+
+
+@pytest.mark.parametrize(
+    ("lang", "sentence", "label"),
+    [
+        ("ja", "彼は大阪市で生まれた。", "大阪"),
+        ("zh", "他出生于大阪。", "大阪"),
+        ("fi", "Hän syntyi Turussa.", "Turku"),
+        ("fi", "Hän syntyi Turkissa.", "Turkki"),
+        ("hu", "Ausztriában született.", "Ausztria"),
+        ("hr", "Nizozemska je članica NATO-a.", "NATO"),
+        ("ru", "Он родился в Нигере.", "Нигер"),
+        ("cs", "Narodil se na Slovensku.", "Slovensko"),
+    ],
+)
+def test_the_name_itself_is_found_and_not_flagged(lang: str, sentence: str, label: str) -> None:
+    outcome = Locator(lang).locate(Row(sentence, label))
+    assert outcome.found and "unsure" not in outcome.flags, outcome
+
+
+def test_a_shared_category_word_makes_no_two_names_alike() -> None:
+    outcome = Locator("ru").locate(Row("Книга написана на английском языке.", "валлийский язык", english="Welsh"))
+    assert not outcome.found or "unsure" in outcome.flags
+    assert form(Locator("ru").locate(Row("Книга написана на валлийском языке.", "валлийский язык"))) == "валлийском языке"
+
+
+def test_language_codes_among_the_aliases_are_no_names() -> None:
+    row = Row("El idioma original de Ran es el japonés.", "español", aliases=("es", "esp"), english="Spanish")
+    assert not Locator("es").locate(row).found
+
+
+def test_what_is_the_surely_found_form_of_another_object_is_not_this_one() -> None:
+    rows = towns("Ba kaputo da {} so {}e.", PAIRS)
+    locator = Locator("xx").fit(rows)
+    assert locator.locate(rows[1]).found
+    assert not locator.locate(Row("Ba kaputo da Surland so Bergene.", "Bergamo", subject="Surland")).found
+
+
+@pytest.mark.parametrize("mark", ["\u200f", "\u200e", "\u200b", "\ufeff", "\u00ad", "\u2069"])
+def test_invisible_marks_beside_a_name_are_no_part_of_it(mark: str) -> None:
+    outcome = Locator("he").locate(Row(f"הוא נולד בעיר {mark}ברלין{mark}.", "ברלין"))
+    assert isinstance(outcome, Location) and (outcome.object_form, outcome.status) == ("ברלין", "ok")
+
+
 def test_a_longer_verbatim_name_is_taken_whole() -> None:
     outcome = Locator("cs").locate(Row("Pracuje pro Apple Inc.", "Apple", english="Apple Inc."))
     assert form(outcome) == "Apple Inc." and outcome.method == "english"

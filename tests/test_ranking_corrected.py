@@ -11,6 +11,7 @@ import pytest
 from fluent.languages import language
 from fluent.ranking.corrected import corrected_ranks, corrected_task, gather_contests, select_frames
 from fluent.ranking.entities import Entity, gather_entities
+from fluent.ranking.paper import paper_task
 from fluent.ranking.task import Task, score_table
 from fluent.ranking.text import end_with_stop, in_another_script, remove_invisible
 from fluent.records.benchmark import Benchmark, make_benchmark
@@ -100,6 +101,15 @@ def test_a_status_column_says_itself_what_is_usable() -> None:
     ]
     _, kept, left_out = select_frames(benchmark(*rows), V)
     assert (kept, left_out) == ([0, 1], {2: "gt: not-found", 3: "gt: no status"})
+
+
+def test_objects_found_without_evidence_from_their_name_are_no_answers_unless_asked_for() -> None:
+    statuses = ("ok", "ok;frame", "ok;similar;not-final;unsure")
+    bench = benchmark(*(fact(f"Q{n}", f"Q1{n}", f"Město{n}", gt_status=status) for n, status in enumerate(statuses)))
+    for task in (corrected_task, paper_task):
+        assert task(bench, V).left_out == {1: "gt: frame", 2: "gt: unsure"}
+        assert task(bench, V, accept_unsure=True).left_out == {}
+        assert task(bench, ("template",)).left_out == {}
 
 
 def test_rows_are_the_same_for_all_verbalisations_and_reasons_are_counted() -> None:

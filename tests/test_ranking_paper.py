@@ -146,6 +146,14 @@ def test_rows_are_kept_by_prompt_and_object() -> None:
     assert select_rows(benchmark, ("template",)).kept == (0, 1, 2, 3, 4)
 
 
+def test_a_status_column_names_its_own_reason() -> None:
+    benchmark = small_benchmark(*["Brno|Byl v |ERROR|"] * 4, "Brno|Byl v |Brně|")
+    benchmark.table["gt_status"] = ["empty", "length;no-stop", "markup", "", "ok;not-final"]
+    assert select_rows(benchmark, ("template", "gt")).left_out == {
+        0: "gt: empty", 1: "gt: length", 2: "gt: markup", 3: "gt: no status"
+    }  # fmt: skip
+
+
 def test_forms_of_a_row_and_what_its_pool_leaves_out() -> None:
     benchmark = small_benchmark("Praha|v |Praze|Prague,Praha,Praga", "Brno|v |Brně|Brno", "Plzeň|v |ERROR|Pilsen")
     forms = gather_forms(benchmark, ("template", "gt"), (0, 1))

@@ -57,6 +57,29 @@ def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
     return Desk(tmp_path, capsys, monkeypatch)
 
 
+def test_what_was_found_without_its_name_is_ranked_only_where_asked_for(desk: Desk) -> None:
+    benchmark = small_benchmark(*["Praha|Narodil se v |Praze|", "Brno|Narodil se v |Brně|"] * 3, relation="P20")
+    benchmark.table["gt_status"] = ["ok;inflected", "ok;frame;unsure", "length", "ok", "ok;similar;unsure", "ok"]
+    write_benchmark(benchmark, desk.folder / "fixed_data")
+    asked = ("-l", "cs", "-r", "P20", "--model", "stand-in", "--out", "stats/x")
+    status, out, _ = desk.type(*asked)
+    assert (
+        status == 0
+        and (
+            "left out, cs P20: 1 × gt: frame, 1 × gt: length, 1 × gt: unsure "
+            "(2 found without evidence from the object's name: --accept-unsure ranks them too)"
+        )
+        in out
+    )
+    record = json.loads((desk.folder / "stats/x/cs_P20_template_gt.run.json").read_text(encoding="utf-8"))
+    assert record["rows_left_out"] == {"gt: frame": 1, "gt: length": 1, "gt: unsure": 1}
+    assert "|rules:1|" in record["signature"] and record["extras"]["asked"]["accept_unsure"] is False
+    status, _, err = desk.type(*asked, "--accept-unsure")
+    assert status == 2 and "edition of the protocol: 1, not 1+accept-unsure" in err
+    status, out, _ = desk.type(*asked[:-1], "stats/y", "--accept-unsure")
+    assert status == 0 and "left out, cs P20: 1 × gt: length\n" in out and "|rules:1+accept-unsure|" in out
+
+
 def test_one_command_ranks_and_the_second_does_nothing(desk: Desk) -> None:
     status, out, err = desk.type("-l", "cs", "-r", "P19,P36", "--model", "stand-in", "--out", "stats/x")
     assert status == 0 and re.fullmatch(r"(cs P(19|36): 18 facts in \d+ s \([\d.]+ facts/s\)\n){2}", err)

@@ -73,8 +73,8 @@ class Categories:
                 (learnt.first if side == "first" else learnt.last).add(word)
         bearers: dict[str, set[str]] = defaultdict(set)
         for bearer, name in others:
-            for word in split_words(name):
-                bearers[word.text].add(bearer)
+            for part in split_words(name):
+                bearers[part.text].add(bearer)
         learnt.common = {word for word, objects in bearers.items() if len(objects) >= _FEWEST_LABELS}
         return learnt
 
@@ -140,8 +140,10 @@ def legal_words(words: Sequence[Word]) -> int:
 
 
 def is_legal_word(word: Word) -> bool:
-    """Whether a capital word is a legal form with an ending: "Companyho", "Incu"."""
-    return word.capital and any(len(legal) > 2 and stem_score(legal, word.bare) for legal in _LEGAL)
+    """Whether a capital word is a legal form, with or without an ending: "Inc", "Companyho"."""
+    if not word.capital:
+        return False
+    return word.text in _LEGAL or any(len(legal) > 2 and stem_score(legal, word.bare) for legal in _LEGAL)
 
 
 def is_code(alias: str) -> bool:

@@ -122,8 +122,7 @@ class Similarity:
         """Whether the dictionary knows the word as a form of another word than the name: "Нигерии" is not Нигер."""
         if not self.is_known(word):
             return False
-        own, others = self.lemmas(name), self.lemmas(word) - {word}
-        others = others or {word}
+        own, others = self.lemmas(name), self.lemmas(word) - {word} or frozenset((word,))
         if own & others:
             return False
         return not any(_same_stem(lemma, other, self.lang in _AGGLUTINATING) for lemma in own for other in others)

@@ -67,12 +67,8 @@ def _with_legal_form(row: Row, words: Sequence[Word], last: int, similarity: Sim
     dropped = names[len(names) - legal_words(names) :]  # the sentence may have it in its own script: Компани
     while last < len(words) and words[last].gap.strip() in ("", ",", "."):
         word = words[last]
-        if (
-            word.capital
-            and any(similarity.resemblance(name, word) >= 0.75 for name in dropped)
-            or legal_words(words[: last + 1]) == 1
-            or is_legal_word(word)
-        ):
+        translated = word.capital and any(similarity.resemblance(name, word) >= 0.7 for name in dropped)
+        if translated or is_legal_word(word):
             last += 1
         elif size := next((size for size in (2, 3) if legal_words(words[last : last + size]) == size), 0):
             last += size

@@ -125,6 +125,7 @@ def parse_arguments(words: Sequence[str]) -> Arguments:
         verbalisations=parsed.verbalisations,
         limit=None if explaining else parsed.limit,
         drop_empty_objects=parsed.drop_empty_objects,
+        accept_unsure=parsed.accept_unsure,
         with_aliases=not parsed.no_aliases,
         neutral_prompt=parsed.neutral_prompt,
         out=Path("stats") if explaining else parsed.out,
@@ -198,6 +199,9 @@ def _parser(explaining: bool) -> ArgumentParser:
         choices=("float32", "published-fp16"),
         default="float32",
         help="published-fp16: half-precision sums as in the published dumps",
+    )
+    how.add_argument(
+        "--accept-unsure", action="store_true", help="also rank objects found without evidence from their name (status frame, unsure)"
     )
     how.add_argument("--drop-empty-objects", action="store_true", help="paper: leave out rows with an empty object cell")
     how.add_argument("--no-aliases", action="store_true", help="corrected: aliases are no forms of their entity")

@@ -37,7 +37,9 @@ class Contest:
     distractors: tuple[Entity, ...]
 
 
-def select_frames(benchmark: Benchmark, verbalisations: Sequence[str]) -> tuple[Frames, list[int], dict[int, str]]:
+def select_frames(
+    benchmark: Benchmark, verbalisations: Sequence[str], *, accept_unsure: bool = False
+) -> tuple[Frames, list[int], dict[int, str]]:
     """The frames of a file, the rows that are usable in every verbalisation, and why the others are not (row -> reason)."""
     its_language = language(benchmark.lang)
     frames: Frames = {v: {} for v in verbalisations}
@@ -46,7 +48,7 @@ def select_frames(benchmark: Benchmark, verbalisations: Sequence[str]) -> tuple[
     for row, cells in cells_by_row(benchmark).items():
         reason = ""
         for v in verbalisations:
-            frame = read_frame(cells, columns[v], its_language)
+            frame = read_frame(cells, columns[v], its_language, accept_unsure=accept_unsure)
             if isinstance(frame, Frame):
                 frames[v][row] = frame
             else:
@@ -99,10 +101,11 @@ def corrected_task(
     *,
     limit: int | None = None,
     with_aliases: bool = True,
+    accept_unsure: bool = False,
     neutral_prompt: str | None = None,
 ) -> Task:
     """All questions of protocol `corrected` about one file; ``limit`` cuts the rows to be scored, never the entities."""
-    frames, usable, left_out = select_frames(benchmark, verbalisations)
+    frames, usable, left_out = select_frames(benchmark, verbalisations, accept_unsure=accept_unsure)
     entities = gather_entities(benchmark, frames, language(benchmark.lang), with_aliases=with_aliases)
     contests, formless = gather_contests(benchmark, entities, usable)
     rows, beyond = cut([row for row in usable if row in contests], limit)

@@ -108,6 +108,7 @@ def outputs_of(settings: Settings, lang: str, relation: str, verbalisations: Ite
 def rules_of(settings: Settings) -> str:
     """The protocol's edition, and the options that change its rows or candidates."""
     options = ["drop-empty-objects"] if settings.drop_empty_objects else []
+    options += ["accept-unsure"] if settings.accept_unsure else []
     options += [] if settings.with_aliases else ["no-aliases"]
     return "+".join([str(EDITIONS[settings.protocol]), *options])
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from fluent.ranking.ranks import Ties, correct_last_ranks, stable_ranks, top_flag, true_ranks
 from fluent.ranking.task import Choice, Question, Task, cells_by_row, cut
-from fluent.records.benchmark import ERROR, TEMPLATE, Benchmark, split_aliases
+from fluent.records.benchmark import ERROR, TEMPLATE, Benchmark, objection, split_aliases
 from fluent.records.dump import dump_columns
 from fluent.scoring.contract import Candidate, Request
 
@@ -52,23 +52,26 @@ class Forms:
         return self.correct + self.aliases + self.distractors
 
 
-def select_rows(benchmark: Benchmark, verbalisations: Sequence[str], *, drop_empty_objects: bool = False) -> Selection:
+def select_rows(
+    benchmark: Benchmark, verbalisations: Sequence[str], *, drop_empty_objects: bool = False, accept_unsure: bool = False
+) -> Selection:
     """Keep a row iff each verbalisation but the template has a non-empty prompt and an object cell that is not ERROR.
 
-    An empty object cell keeps the row (it adds no form) unless ``drop_empty_objects``. A prompt of blanks is kept.
+    An empty object cell keeps the row (it adds no form) unless ``drop_empty_objects``. A prompt of blanks is kept. Where a
+    file has status columns (the published ones have none), the status decides first: see ``objection``.
     """
     kept: list[int] = []
     left_out: dict[int, str] = {}
-    cells = [
-        (v, benchmark.table[columns.prompt].tolist(), benchmark.table[columns.object].tolist())
-        for v in verbalisations
-        if v != TEMPLATE
-        for columns in (benchmark.columns(v),)
-    ]
-    objects = benchmark.table[[benchmark.columns(v).object for v in verbalisations]]
-    formless = (objects == "").all(axis="columns").tolist()
-    for position, row in enumerate(benchmark.table.index):
+    table = benchmark.table
+    columns = {v: benchmark.columns(v) for v in verbalisations}
+    cells = [(v, table[names.prompt].tolist(), table[names.object].tolist()) for v, names in columns.items() if v != TEMPLATE]
+    statuses = [(v, table[names.status].tolist()) for v, names in columns.items() if names.status]
+    formless = (table[[names.object for names in columns.values()]] == "").all(axis="columns").tolist()
+    for position, row in enumerate(table.index):
         reason = "no object form in any verbalisation" if formless[position] else ""
+        for v, column in statuses:
+            why = objection(column[position], accept_unsure=accept_unsure)
+            reason = reason or (f"{v}: {why}" if why else "")
         for v, prompts, forms in cells:
             reason = reason or _reason(v, prompts[position], forms[position], drop_empty_objects)
         if reason:
@@ -130,10 +133,11 @@ def paper_task(
     *,
     limit: int | None = None,
     drop_empty_objects: bool = False,
+    accept_unsure: bool = False,
     neutral_prompt: str | None = None,
 ) -> Task:
     """All questions of protocol `paper` about one file; ``limit`` cuts the rows to be scored, never the pool."""
-    selection = select_rows(benchmark, verbalisations, drop_empty_objects=drop_empty_objects)
+    selection = select_rows(benchmark, verbalisations, drop_empty_objects=drop_empty_objects, accept_unsure=accept_unsure)
     forms = gather_forms(benchmark, verbalisations, selection.kept)
     rows, beyond = cut(selection.kept, limit)
     columns = {v: benchmark.columns(v) for v in verbalisations}

@@ -65,7 +65,7 @@ def _around(facts: pd.DataFrame, key: tuple[int, str], lang: str) -> int:
     present = set(facts.columns)
     names = names._replace(tail=names.tail if names.tail in present else None, status=names.status if names.status in present else None)
     cells = {str(name): str(cell) for name, cell in facts.loc[row].items()}
-    frame = read_frame(cells, names, language(lang))
+    frame = read_frame(cells, names, language(lang), accept_unsure=True)  # the row was ranked
     return len(frame.separator + frame.tail) if isinstance(frame, Frame) else 0
 
 

@@ -30,6 +30,7 @@ class Settings:
 
     verbalisations: which of a file's to compare, None = all. limit: rows to be scored at most; the pool is never cut.
     drop_empty_objects (paper): leave rows with an empty object cell out, as three published narrow dumps did.
+    accept_unsure: rank objects that were found without evidence from their name (``frame``, ``unsure``) as well.
     with_aliases (corrected): aliases are forms of their entity. neutral_prompt: score each continuation behind this text
     as well, for pointwise mutual information.
     """
@@ -48,6 +49,7 @@ class Settings:
     verbalisations: tuple[str, ...] | None = None
     limit: int | None = None
     drop_empty_objects: bool = False
+    accept_unsure: bool = False
     with_aliases: bool = True
     neutral_prompt: str | None = None
     out: Path = Path("stats")
@@ -74,6 +76,7 @@ class Settings:
             "protocol": self.protocol,
             "arithmetic": self.arithmetic,
             "drop_empty_objects": self.drop_empty_objects,
+            "accept_unsure": self.accept_unsure,
             "with_aliases": self.with_aliases,
             "neutral_prompt": self.neutral_prompt,
         }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tabulate import tabulate
 
 from fluent.ranking.outputs import Outputs
+from fluent.records.benchmark import WITHOUT_NAME
 from fluent.records.dump import Dump
 from fluent.records.run import RunRecord
 
@@ -108,7 +109,9 @@ def _reasons(summary: Summary) -> str:
     parts = [f"{count} × {reason}" for reason, count in summary.rows_left_out.items()]
     if summary.rows_beyond_limit:
         parts.append(f"{summary.rows_beyond_limit} × beyond --limit")
-    return ", ".join(parts)
+    unsure = sum(count for reason, count in summary.rows_left_out.items() if reason.endswith(tuple(f": {flag}" for flag in WITHOUT_NAME)))
+    hint = f" ({unsure} found without evidence from the object's name: --accept-unsure ranks them too)" if unsure else ""
+    return ", ".join(parts) + hint
 
 
 def _files(summary: Summary) -> str:

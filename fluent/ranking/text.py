@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from fluent.languages import Language, fold_case
-from fluent.records.benchmark import ERROR, Columns, is_usable
+from fluent.records.benchmark import ERROR, Columns, objection
 
 STOPS = frozenset(".。．!！?？…।۔؟։።")
 _STRAIGHT_QUOTES = "\"'"
@@ -72,15 +72,16 @@ def end_with_stop(tail: str, language: Language) -> str:
     return tail.rstrip() + language.full_stop
 
 
-def read_frame(cells: Mapping[str, str], names: Columns, language: Language) -> Frame | str:
+def read_frame(cells: Mapping[str, str], names: Columns, language: Language, *, accept_unsure: bool = False) -> Frame | str:
     """The frame of one row in one verbalisation (``names``: its columns), or the reason why its object cannot be used.
 
-    Files with a status column say so themselves. In published files the object was not found if a cell is ERROR or the
-    object is empty; it is inside the subject if its span lies within an occurrence of the subject's label.
+    Files with a status column say so themselves; ``accept_unsure``: see ``objection``. In published files the object was not
+    found if a cell is ERROR or the object is empty; it is inside the subject if its span lies within an occurrence of the
+    subject's label.
     """
     sentence, prompt, form = cells[names.sentence], cells[names.prompt], cells[names.object]
-    if names.status is not None and not is_usable(cells[names.status]):
-        return cells[names.status].split(";", 1)[0] or "no status"
+    if names.status is not None and (reason := objection(cells[names.status], accept_unsure=accept_unsure)):
+        return reason
     if ERROR in (prompt, form) or not form.strip():
         return "not-found"
     if names.status is None and _inside_subject(sentence, prompt, form, cells["sub_label"], language.code):

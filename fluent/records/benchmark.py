@@ -27,6 +27,9 @@ ALIAS_SEPARATOR = "|||"
 ERROR = "ERROR"
 """What the published files write in prompt and object where the object was not found in the sentence."""
 
+WITHOUT_NAME = ("frame", "unsure")
+"""Flags of a status cell: the object was found by its place in the sentence, its name gives no or too little evidence."""
+
 REQUIRED = ("sub_uri", "sub_label", "obj_uri", "obj_label", "template", "template_prompt", "aliases")
 RELATION = r"P\d+|place_of_birth|place_of_death|date_of_birth"
 FILE_NAME = re.compile(rf"(?P<lang>[a-z]{{2,3}}(?:-[A-Za-z]+)?)_(?P<relation>{RELATION})(?:_(?P<spec>.+))?\.tsv")
@@ -161,6 +164,18 @@ def join_aliases(aliases: Sequence[str]) -> str:
 def is_usable(status: str) -> bool:
     """Whether a status cell says that the verbalisation can be used (``ok``, with or without flags behind ``;``)."""
     return status.split(";", 1)[0] == "ok"
+
+
+def objection(status: str, *, accept_unsure: bool = False) -> str:
+    """Why the object of a status cell is not a correct answer, "" if it is one.
+
+    The reason of the cell itself; else ``frame`` or ``unsure``, which say that the object was found without evidence from its
+    name: what stands there may be another object. ``accept_unsure`` takes these.
+    """
+    reason, *flags = status.split(";")
+    if reason != "ok":
+        return reason or "no status"
+    return "" if accept_unsure else next((flag for flag in WITHOUT_NAME if flag in flags), "")
 
 
 def _require(present: Sequence[str], needed: Iterable[str | None], where: str) -> None:

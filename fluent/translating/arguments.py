@@ -14,6 +14,8 @@ from fluent.records.atomic import check_writable
 from fluent.translating.few_shots import MOST_SHOTS
 from fluent.translating.registry import BACKENDS
 
+SHOWN = ("failed", "unsure", "all")
+"""Which rows ``--show`` can be asked for besides the first N."""
 DEFAULT_STORE = Path(".cache") / "translations.sqlite"
 
 
@@ -34,7 +36,7 @@ def make_parser() -> ArgumentParser:
     add("--spec", default="", help="what the file names say behind the relation, for example nogpt")
     add("--store", type=Path, default=DEFAULT_STORE, help=f"SQLite file of finished answers (default: {DEFAULT_STORE})")
     add("--refresh", action="store_true", help="ask for every sentence again")
-    add("--as-returned", action="store_true", help="keep each text as it came, leading blanks and all (the published files do)")
+    add("--as-returned", action="store_true", help="keep each text's blanks, quotes and lines as they came (the published files do)")
     add("--aliases", choices=("wikidata", "none"), default="wikidata", help="where names of the objects come from (default: wikidata)")
     add("--gender", type=Path, metavar="FILE", help="also write gender.tsv: the subjects' gender, from Wikidata's P21")
     add("--few-shot", type=Path, metavar="FOLDER", help="few-shot texts for openai ({lang}_{relation}.txt), drawn if missing")
@@ -45,8 +47,20 @@ def make_parser() -> ArgumentParser:
     add("--workers", type=whole_number(1), default=4, help="openai requests under way at a time (default: 4)")
     add("--per-second", type=float, help="requests a second at most (default: 4; openai 20)")
     add("--base-url", action="append", default=[], metavar="NAME=URL", help="another address of a back end, or of wikidata")
-    add("--show", type=whole_number(0), default=0, metavar="N", help="print the first N facts' sentences with the object marked")
+    add(
+        "--show",
+        type=_shown,
+        default=0,
+        metavar="N|failed|unsure|all",
+        help="print sentences with the object marked and why others have none: of the first N facts, of those without an object, "
+        "of those found without evidence from the object's name, or of all",
+    )
     return parser
+
+
+def _shown(value: str) -> int | str:
+    """The value of ``--show``: how many facts, or which rows."""
+    return value if value in SHOWN else whole_number(0)(value)
 
 
 def split_url(word: str) -> tuple[str, str]:

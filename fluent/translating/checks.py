@@ -76,7 +76,9 @@ class Checked:
 
 
 def check(answer: Answer, item: Item, *, mend: bool = True) -> Checked:
-    """Judge one answer. With ``mend=False`` the text stays as it came (the published files did so); the status is the same."""
+    """Judge one answer. With ``mend=False`` quotes, blanks and lines stay as they came (the published files did so); the status
+    is the same. Entities, invisible characters and the normalisation form are no part of a text and are cleaned in any case.
+    """
     if answer.status != OK:
         return Checked(answer.text or "", answer.status)
     if answer.text is None:
@@ -92,7 +94,7 @@ def check(answer: Answer, item: Item, *, mend: bool = True) -> Checked:
     reason = _reason(text, item)
     if reason == OK and language(item.target).full_stop and not _STOP.search(text):
         flags.append("no-stop")
-    return Checked(text if mend else answer.text, reason, tuple(flags))
+    return Checked(text if mend else clean_characters(answer.text, item.target), reason, tuple(flags))
 
 
 def _mending(item: Item) -> tuple[tuple[str, Callable[[str], str]], ...]:

@@ -13,7 +13,8 @@ from fluent.languages import fold_case, is_known, language
 
 _JOINERS = "\u200c\u200d"
 _JOINED_SCRIPTS = {"Arabic", "Devanagari", "Bengali", "Tamil"}
-_ENTITY = regex.compile(r"&(#\d+|#x[\da-fA-F]+|amp|quot|apos|lt|gt|nbsp);")
+_ENTITY = regex.compile(r"&(?:#\d+|#[xX][\da-fA-F]+|\p{Latin}[\p{Latin}\d]*);")
+_MOST_ESCAPES = 3
 _BLANK = regex.compile(r"[\p{Zs}\t\v\f]")
 _HIDDEN = regex.compile(r"[\p{Cf}\p{Cc}\p{Co}\uFFFD]")
 
@@ -34,7 +35,8 @@ def clean_characters(text: str, target: str) -> str:
 
     Zero-width joiners stay in the scripts that spell with them (Persian, Hindi …).
     """
-    text = _ENTITY.sub(lambda match: html.unescape(match.group()), text)
+    for _ in range(_MOST_ESCAPES):  # "&amp;quot;": escaped more than once on its way
+        text = _ENTITY.sub(lambda match: html.unescape(match.group()), text)
     text = regex.sub(r"\r\n?|[\u2028\u2029\u0085]", "\n", text)
     kept = _JOINERS if is_known(target) and _JOINED_SCRIPTS & set(language(target).scripts) else ""
     text = _HIDDEN.sub(lambda match: match.group() if match.group() in "\n\t" + kept else "", text)

@@ -11,8 +11,17 @@ import pandas as pd
 
 from fluent.console import mark_span
 from fluent.locating.result import Row
-from fluent.records.benchmark import is_usable, name_columns, split_aliases
+from fluent.records.benchmark import is_usable, name_columns, objection, split_aliases
 from fluent.translating.backend import OK, Item
+from fluent.translating.checks import REASONS
+
+EXPLAINED = REASONS | {
+    "not-found": "no name of the object is in the sentence",
+    "inside-subject": "the object's name is only in the subject's",
+    "frame": "found by its place in the sentence alone",
+    "unsure": "its name is only a little like the object's",
+}
+"""What each reason, of the translation or of the search for the object, means."""
 
 
 def items_of(table: pd.DataFrame, relation: str, source: str, target: str) -> list[Item]:
@@ -39,14 +48,23 @@ def rows_of(table: pd.DataFrame, name: str, template: str, known: Sequence[tuple
     ]
 
 
-def lines_of(table: pd.DataFrame, names: Iterable[str]) -> list[str]:
-    """The sentences of these verbalisations, the object marked; behind them the status, where it is more than ``ok``."""
+def lines_of(table: pd.DataFrame, names: Iterable[str], which: str = "all") -> list[str]:
+    """The sentences of these verbalisations, the object marked; behind them the status, where it is more than ``ok``.
+
+    which: ``all``, ``failed`` (those without an object) or ``unsure`` (found without evidence from the object's name). A failed
+    row shows the object's label too, and what its status means.
+    """
     names = list(names)
     lines = []
-    for row, cells in enumerate(table.to_dict("records")):
+    for row, cells in zip(table.index, table.to_dict("records"), strict=True):
         for name in names:
             sentence, prompt, form, _, status = (str(cells[column]) for column in name_columns(name) if column)
+            wrong = objection(status)
+            if which != "all" and not (wrong and is_usable(status) == (which == "unsure")):
+                continue
             if is_usable(status):
                 sentence = mark_span(sentence, len(prompt), len(prompt) + len(form))
-            lines.append(f"{row:>4} {name:<10} {sentence}" + ("" if status == OK else f"   [{status}]"))
+            why = f"{status}: {EXPLAINED[wrong]}" if wrong in EXPLAINED else status
+            label = f"   {cells['obj_label']}" if wrong else ""
+            lines.append(f"{row:>4} {name:<10} {sentence}{label}" + ("" if status == OK else f"   [{why}]"))
     return lines
