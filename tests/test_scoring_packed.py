@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Sequence
 from types import MethodType
 from typing import Any
 
@@ -49,6 +51,31 @@ def test_a_head_in_slices_reads_what_whole_logits_give(bias: bool) -> None:
     assert torch.allclose(packed(hidden), head(hidden), atol=1e-4)
     assert torch.allclose(packed.log_probabilities(hidden, rows, tokens), head(hidden).log_softmax(-1)[rows, tokens], atol=1e-4)
     assert torch.equal(packed.unpacked().weight, head.weight)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(
+    ("tokens", "value"),
+    [
+        ([0, SLICE], -1e4),  # first of a slice, where once a normaliser was read
+        ([0, SLICE, 5], -math.inf),
+        (range(SLICE, 2 * SLICE), -math.inf),  # a whole slice
+        ([3], 1e4),
+        ([SLICE + 1, 7], 1e30),
+    ],
+)
+def test_a_head_in_slices_is_right_where_logits_are_far_apart(tokens: Sequence[int], value: float) -> None:
+    head = torch.nn.Linear(8, 2 * SLICE + 77).requires_grad_(False)
+    if can_pack(head) is not None:
+        pytest.skip("oneDNN's packed product is not available in this torch")
+    head.bias[list(tokens)] = value
+    hidden = torch.randn(3, 8)
+    asked = torch.tensor([0, 1, 3, SLICE - 1, SLICE, SLICE + 1, 2 * SLICE, 2 * SLICE + 76])
+    rows, wanted = torch.arange(3).repeat_interleave(len(asked)), asked.repeat(3)
+    right = head(hidden).double().log_softmax(-1)[rows, wanted]
+    found = PackedHead(head).log_probabilities(hidden, rows, wanted).double()
+    assert torch.equal(found.isinf(), right.isinf())
+    assert torch.allclose(found, right, atol=2e-5, rtol=1e-6)
 
 
 @pytest.mark.parametrize("arithmetic", ["float32", "published-fp16"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import re
 import subprocess
 import sys
 from itertools import permutations
@@ -119,19 +120,65 @@ def test_bos_stands_exactly_once() -> None:
         PromptTokeniser(byte_level_tokenizer(bos=False), True)
 
 
-def test_nan_is_an_error_that_names_prompt_and_candidate() -> None:
-    def score(*logprobs: float) -> RequestScore:
-        return RequestScore((0,), (), 0.0, tuple(CandidateScore((i,), (value,), value) for i, value in enumerate(logprobs)))
+def scored(*logprobs: float | tuple[float, ...], prompt: tuple[float, ...] = ()) -> RequestScore:
+    """Scores of candidates with these log-probabilities, a number for each token."""
+    values = [value if isinstance(value, tuple) else (value,) for value in logprobs]
+    ids = [tuple(range(10 * i, 10 * i + len(value))) for i, value in enumerate(values)]
+    return RequestScore((0,), prompt, sum(prompt), tuple(CandidateScore(i, v, sum(v)) for i, v in zip(ids, values, strict=True)))
 
-    asked = request("a prompt", "x", "y", "z")
-    check(asked, score(-1.0, -2.0, -2.0))
-    check(asked, score(-math.inf, -math.inf, -math.inf))
-    with pytest.raises(UserError, match="NaN for candidate 'y' after prompt 'a prompt'"):
-        check(asked, score(-1.0, math.nan, -2.0))
-    with pytest.raises(UserError, match="'x' and 2 more candidates after prompt 'a prompt' all have the same score"):
-        check(asked, score(-1.0, -1.0, -1.0))
-    with pytest.raises(UserError, match="all scores after prompt 'a prompt' are 0.0"):
-        check(request("a prompt", "x", "y"), score(0.0, 0.0))
+
+@pytest.mark.parametrize(
+    ("score", "trouble"),
+    [
+        (scored(-1.0, math.nan, -2.0), "NaN for candidate 'y' after prompt 'a prompt'"),
+        (scored(-1.0, (-2.0, math.nan), -2.0), "NaN for candidate 'y' after prompt 'a prompt'"),
+        (scored(-1.0, prompt=(math.nan,)), "NaN for prompt 'a prompt'"),
+        (scored(-1.0, 0.25, -2.0), "0.25 as the log-probability of candidate 'y' after prompt 'a prompt'"),
+        (scored(-1.0, math.inf, -2.0), "inf as the log-probability of candidate 'y'"),
+        (scored((-3.0, 0.5), -2.0), "0.5 as the log-probability of candidate 'x'"),
+        (scored(-1.0, -2.0, prompt=(3.0,)), "3 as the log-probability of prompt 'a prompt'"),
+        (scored(-1.0, -1.0, -1.0), "'x' and 2 more candidates after prompt 'a prompt' all have the same score"),
+        (scored(-1.0, -1.0), "'x' and 1 more candidate after prompt 'a prompt' all have the same score"),
+        (scored(0.0, 0.0), "'x' and 1 more candidate after prompt 'a prompt' all have the same score"),
+        (scored((-2.5, -2.5), -2.5, prompt=(-2.5,)), "every token of prompt 'a prompt' and its candidates has the same score, -2.5"),
+        (scored((-2.5, -2.5, -2.5000001)), "every token of prompt 'a prompt'"),
+        (scored((0.0, 0.0, 0.0)), "every token of prompt 'a prompt'"),
+    ],
+)
+def test_scores_that_cannot_be_log_probabilities_of_a_model_are_errors(score: RequestScore, trouble: str) -> None:
+    with pytest.raises(UserError, match=re.escape(trouble)):
+        check(request("a prompt", *"xyz"[: len(score.candidates)]), score)
+
+
+@pytest.mark.parametrize(
+    ("score", "exact"),
+    [
+        (scored(-1.0, -2.0, -2.0), True),
+        (scored(-math.inf, -math.inf, -math.inf), True),
+        (scored((-math.inf, -1.0), (-math.inf, -1.0)), True),
+        (scored(-1.0), True),
+        (scored(0.0), True),  # nothing else can follow, says a model that was planted
+        (scored(1e-6, -20.0), True),  # rounding
+        (scored(-1.0, -1.0), False),  # two logits of 16 bit can be equal
+        (scored((-1.0, -1.0), prompt=(-3.0,)), True),
+        (scored(), True),
+    ],
+)
+def test_scores_that_a_model_can_give_are_none(score: RequestScore, exact: bool) -> None:
+    check(request("a prompt", *"xyz"[: len(score.candidates)]), score, exact=exact)
+
+
+def test_candidates_of_the_same_tokens_may_have_the_same_score() -> None:
+    check(request("a prompt", "x", "x", "x"), RequestScore((0,), (), 0.0, (CandidateScore((1,), (-1.0,), -1.0),) * 3))
+
+
+def test_a_model_that_gives_every_token_the_same_probability_is_an_error() -> None:
+    tokenizer = byte_level_tokenizer()
+    model = tiny_model("llama", len(tokenizer))
+    model.lm_head.weight.data.zero_()
+    scorer = CausalScorer(LoadedModel("constant", "random", model, tokenizer, torch.device("cpu"), "float32"))
+    with pytest.raises(UserError, match="every token of prompt 'a prompt' and its candidates has the same score"):
+        scorer.score([request("a prompt", "x", "yz")], tokenisation="separate")
 
 
 def test_model_that_gives_nan_is_refused_at_load() -> None:

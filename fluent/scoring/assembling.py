@@ -14,9 +14,14 @@ from fluent.scoring.planning import Group
 from fluent.scoring.tokens import RequestTokens
 from fluent.scoring.trie import Tree
 
+_ROUNDING = 1e-5
+"""What a log-probability of 0 may come out as; tokens nearer to each other than this part of their value are equal."""
 
-def assemble(plan: Plan, group: Group, trees: Sequence[Tree], edges: Sequence[Edges], arithmetic: Arithmetic) -> dict[int, RequestScore]:
-    """Scores of a group's requests from the edges of its trees."""
+
+def assemble(
+    plan: Plan, group: Group, trees: Sequence[Tree], edges: Sequence[Edges], arithmetic: Arithmetic, *, exact: bool
+) -> dict[int, RequestScore]:
+    """Scores of a group's requests from the edges of its trees. exact: see ``check``."""
     where = {sequence: (t, s) for t, tree in enumerate(trees) for s, sequence in enumerate(tree.sequences)}
     prompt_logprobs = tuple(edges[0][trees[0].paths[0]].tolist())
     prompt_total = add_up(prompt_logprobs, arithmetic)
@@ -35,7 +40,7 @@ def assemble(plan: Plan, group: Group, trees: Sequence[Tree], edges: Sequence[Ed
                 known[id(candidate)] = score
             candidates.append(score)
         scores[number] = RequestScore(tokens.prompt, prompt_logprobs, prompt_total, tuple(candidates))
-        check(plan.requests[number], scores[number])
+        check(plan.requests[number], scores[number], exact=exact)
     return scores
 
 
@@ -50,21 +55,30 @@ def add_up(logprobs: Sequence[float], arithmetic: Arithmetic) -> float:
     return float(total)
 
 
-def check(request: Request, score: RequestScore) -> None:
-    """Raise a UserError where scores cannot be meant: NaN, all zero, or all of three or more candidates equal.
+def check(request: Request, score: RequestScore, *, exact: bool = True) -> None:
+    """Raise a UserError where scores cannot be log-probabilities, or those of a model that tells texts apart.
 
-    All ``-inf`` is no error: softmax in fp16 brings it about, and the published dumps hold such rows.
+    NaN and positive values; one value for every token, in whatever context; one score for all candidates. Only where
+    scores are ``exact`` (float32 throughout) is it an error for two candidates: numbers of 16 bit meet by chance. All
+    ``-inf`` is no error: softmax in fp16 brings it about, and the published dumps hold such rows.
     """
     advice = "try --dtype float32, and look whether the model's files are whole"
-    if math.isnan(score.prompt_logprob):
-        raise UserError(f"model gives NaN for prompt {request.prompt!r}; {advice}")
-    for candidate, scored in zip(request.candidates, score.candidates, strict=True):
-        if math.isnan(scored.logprob):
-            raise UserError(f"model gives NaN for candidate {candidate.text!r} after prompt {request.prompt!r}; {advice}")
-    totals = {scored.token_ids: scored.logprob for scored in score.candidates}
-    values = set(totals.values())
-    if values == {0.0}:
-        raise UserError(f"all scores after prompt {request.prompt!r} are 0.0, candidate {request.candidates[0].text!r} first; {advice}")
-    if len(totals) > 2 and len(values) == 1 and values != {-math.inf}:
-        named = f"{request.candidates[0].text!r} and {len(totals) - 1} more candidates"
-        raise UserError(f"{named} after prompt {request.prompt!r} all have the same score; {advice}")
+    after = f"after prompt {request.prompt!r}"
+    named = [(f"candidate {candidate.text!r} {after}", scored) for candidate, scored in zip(request.candidates, score.candidates, strict=True)]
+    for where, values in (
+        (f"prompt {request.prompt!r}", (*score.prompt_token_logprobs, score.prompt_logprob)),
+        *((where, (*scored.token_logprobs, scored.logprob)) for where, scored in named),
+    ):
+        if any(map(math.isnan, values)):
+            raise UserError(f"model gives NaN for {where}; {advice}")
+        if max(values) > _ROUNDING:
+            raise UserError(f"model gives {max(values):.3g} as the log-probability of {where}, which can be at most 0; {advice}")
+    totals = {scored.token_ids: scored.logprob for _, scored in named}
+    if len(totals) > (1 if exact else 2) and len(set(totals.values())) == 1 and -math.inf not in totals.values():
+        others = f"{len(totals) - 1} more candidate{'s' if len(totals) > 2 else ''}"
+        raise UserError(f"candidate {request.candidates[0].text!r} and {others} {after} all have the same score; {advice}")
+    tokens = list(score.prompt_token_logprobs)
+    for candidate in {scored.token_ids: scored for _, scored in named}.values():
+        tokens += candidate.token_logprobs
+    if len(tokens) > 2 and max(tokens) - min(tokens) <= _ROUNDING * abs(max(tokens)):  # NaN if all are -inf
+        raise UserError(f"every token of prompt {request.prompt!r} and its candidates has the same score, {tokens[0]:.4g}; {advice}")

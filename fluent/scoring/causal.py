@@ -96,16 +96,17 @@ class CausalScorer:
         )
 
     def score_pack(self, plan: Plan, number: int, arithmetic: Arithmetic = "float32") -> dict[int, RequestScore]:
-        """Score the requests of pack ``number``; natural logs. NaN, all-equal and all-zero scores are UserErrors."""
+        """Score the requests of pack ``number``; natural logs. Scores that cannot be meant are UserErrors (``assembling.check``)."""
         state: PlanState = plan.state
         groups = state.packs[number]
         trees = [build_tree(part.sequences) for group in groups for part in group.parts]
         edges = self.runner.run(trees, arithmetic)
+        exact = arithmetic == "float32" and self.loaded.dtype == "float32"
         scores: dict[int, RequestScore] = {}
         first = 0
         for group in groups:
             last = first + len(group.parts)
-            scores.update(assemble(plan, group, trees[first:last], edges[first:last], arithmetic))
+            scores.update(assemble(plan, group, trees[first:last], edges[first:last], arithmetic, exact=exact))
             first = last
         return scores
 

@@ -76,22 +76,25 @@ class PackedHead(nn.Module):
         return torch.cat([part(rows) for part in self.slices], dim=-1)
 
     def log_probabilities(self, hidden: Tensor, rows: Tensor, tokens: Tensor) -> Tensor:
-        """log softmax of the logits of ``hidden[rows[i]]`` at ``tokens[i]`` (natural logs): ``[i]``.
+        """log softmax of the logits x of ``hidden[rows[i]]`` at ``tokens[i]`` (natural logs): ``[i]``.
 
-        log_softmax within a slice, then over the slices' own normalisers: log p(t) = log p(t | slice) + log p(slice).
+        With m[k] the largest logit of slice k, M the largest of all and S[k] the sum of exp(x - m[k]) over the slice:
+        log p(t) = (x[t] - M) - log(sum of S[k] exp(m[k] - M) over k). Nothing is subtracted but maxima, so that logits
+        of -inf, or far below the rest, cost no precision.
         """
-        within = torch.empty(len(rows), dtype=hidden.dtype)
-        normalisers = []
+        chosen = torch.empty(len(rows), dtype=hidden.dtype)
+        tops, sums = [], []
         for number, part in enumerate(self.slices):
             logits = part(hidden)
-            first = logits[:, 0].clone()
-            torch.log_softmax(logits, dim=-1, out=logits)
-            normalisers.append(first - logits[:, 0])
             here = (tokens // SLICE == number).nonzero()[:, 0]
-            within[here] = logits[rows[here], tokens[here] % SLICE]
+            chosen[here] = logits[rows[here], tokens[here] % SLICE]
+            top = logits.amax(dim=-1).clamp_(min=torch.finfo(logits.dtype).min)  # finite where the whole slice is -inf
+            tops.append(top)
+            sums.append(logits.sub_(top[:, None]).exp_().sum(dim=-1))
             del logits  # the next slice then takes its place
-        slices = torch.log_softmax(torch.stack(normalisers, dim=1), dim=1)
-        return within + slices[rows, tokens // SLICE]
+        top, largest = torch.stack(tops), torch.stack(tops).amax(dim=0)
+        total = (torch.stack(sums) * (top - largest).exp_()).sum(dim=0)
+        return chosen - largest[rows] - total.log_()[rows]
 
     def unpacked(self) -> nn.Linear:
         """The head as it was."""
