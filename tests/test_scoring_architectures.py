@@ -93,7 +93,7 @@ def test_model_has_its_own_attention_back_after_scoring() -> None:
 def test_sixteen_bit_models_give_numbers_and_a_recorded_gap(dtype: torch.dtype) -> None:
     scorer = tiny_scorer("llama", byte_level_tokenizer(words=WORDS), dtype=dtype)
     check = scorer.describe().self_check
-    assert check["float32_checked_on"] == "its first 2 layers"
+    assert check["float32_checked_on"] == "its first 2 of 2 layers"
     assert check["float32"]["largest_gap"] < GAP
     assert 0 <= check[str(dtype).removeprefix("torch.")]["largest_gap"] < 1.0
     asked = [Request("ab cd", (Candidate("a"), Candidate("abcdabcdabcd"), Candidate("ж")))]

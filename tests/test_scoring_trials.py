@@ -264,16 +264,6 @@ def test_out_of_memory_halves_the_forward_and_is_told(monkeypatch: pytest.Monkey
         scorer.score(asked, tokenisation="separate")
 
 
-def test_sequences_beyond_an_unknown_window_take_the_padded_path() -> None:
-    tokenizer = byte_level_tokenizer()
-    scorer = tiny_scorer("mistral", tokenizer, path="dense-mask")
-    short, long = [request("a", "b", "cd")], [request("a long prompt " * 6, "b", "cd")]
-    for asked in (short, long):
-        (score,), (expected,) = scorer.score(asked, tokenisation="separate"), plain_scores(scorer, asked, "separate")
-        assert [c.logprob for c in score.candidates] == pytest.approx([sum(values) for values in expected], abs=GAP)
-    assert scorer.describe().self_check["beyond_window"] == 1
-
-
 def test_published_arithmetic_is_softmax_then_log_then_running_sum_in_half_precision() -> None:
     scorer = tiny_scorer("llama", byte_level_tokenizer())
     asked = [request("ab c", "defg", "ж", "defh")]

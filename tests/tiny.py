@@ -34,14 +34,47 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+_FOUR = {**_GROUPED, "num_hidden_layers": 4}
+_NO_HEAD_DIM = {name: size for name, size in _FOUR.items() if name != "head_dim"}
+_LLAMA4 = {**_FOUR, "intermediate_size_mlp": 48, "num_local_experts": 2, "no_rope_layers": [1, 1, 1, 0], "attn_scale": 2.0}
+
+
+def _rope(kind: str, **settings: Any) -> dict[str, Any]:
+    return {"rope_parameters": {"rope_type": kind, "rope_theta": 10000.0, **settings}}
+
+
+_LONG_ROPE = _rope("longrope", original_max_position_embeddings=64, short_factor=[1.0] * 4, long_factor=[4.0] * 4, factor=16.0)
+
+LIMITED: dict[str, tuple[str, dict[str, Any]]] = {
+    "gpt_neo": ("GPTNeo", {"hidden_size": 32, "num_layers": 4, "num_heads": 4, "attention_types": [[["global", "local"], 2]],
+        "window_size": 8, "max_position_embeddings": 512}),
+    "gpt_neo-late": ("GPTNeo", {"hidden_size": 32, "num_layers": 4, "num_heads": 4, "attention_types": [[["global"], 3], [["local"], 1]],
+        "window_size": 200, "max_position_embeddings": 512}),
+    "long-rope": ("Llama", {**_GROUPED, "max_position_embeddings": 512, **_LONG_ROPE}),
+    "phi3-long-rope": ("Phi3", {**_NO_HEAD_DIM, "max_position_embeddings": 512, "original_max_position_embeddings": 64, **_LONG_ROPE}),
+    "llama4-temperature": ("Llama4Text", {**_LLAMA4, "max_position_embeddings": 512, "attention_chunk_size": 512, "floor_scale": 16}),
+    "llama4-temperature-of-packs": ("Llama4Text", {**_LLAMA4, "max_position_embeddings": 512, "attention_chunk_size": 512,
+        "floor_scale": 700}),
+    "llama4-chunks": ("Llama4Text", {**_LLAMA4, "max_position_embeddings": 512, "attention_chunk_size": 64, "floor_scale": 8192}),
+    "qwen2-late-window": ("Qwen2", {**_NO_HEAD_DIM, "max_position_embeddings": 512, "use_sliding_window": True, "sliding_window": 8,
+        "max_window_layers": 3}),
+    "cohere2": ("Cohere2", {**_NO_HEAD_DIM, "max_position_embeddings": 512, "sliding_window": 8}),
+    "gemma3": ("Gemma3Text", {**_GROUPED, "max_position_embeddings": 512, "num_hidden_layers": 6, "sliding_window": 8}),
+}  # fmt: skip
+"""Models whose arithmetic changes with length, position in the pack, or from layer to layer, with small limits."""
+
+
+LONG_TAIL: dict[str, tuple[str, dict[str, Any]]] = {}
+
+
 def tiny_model(architecture: str, vocabulary: int, seed: int = 0) -> Any:
     """A random causal model whose weights are large enough for its scores to differ."""
     torch.manual_seed(seed)
-    name, sizes = ARCHITECTURES[architecture]
+    name, sizes = (ARCHITECTURES | LIMITED | LONG_TAIL)[architecture]
     special = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1}
     config = getattr(transformers, f"{name}Config")(vocab_size=vocabulary, **special, **sizes)
-    class_name = {"GPT2": "GPT2LMHeadModel"}.get(name, f"{name}ForCausalLM")
-    model = getattr(transformers, class_name)(config).eval()
+    names = (f"{name}ForCausalLM", f"{name}LMHeadModel", f"{name.removesuffix('Text')}ForCausalLM")
+    model = next(getattr(transformers, name) for name in names if hasattr(transformers, name))(config).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() > 1:

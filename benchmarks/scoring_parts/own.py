@@ -80,7 +80,7 @@ VARIANTS = {
     "shared prefix": engine(path="shared-prefix", packed=False, share_prompts=False),
     "ours": engine(),
     "ours, equal prompts apart": engine(share_prompts=False),
-    "ours, public API only": engine(path="dense-mask", packed=False),
+    "ours, public API only": engine(packed=False),
     "ours, joint": engine("joint", add_bos=False),
     "ours, joint, equal prompts apart": engine("joint", add_bos=False, share_prompts=False),
     "ours, bfloat16": engine(dtype="bfloat16"),

@@ -64,7 +64,9 @@ def check(request: Request, score: RequestScore, *, exact: bool = True) -> None:
     """
     advice = "try --dtype float32, and look whether the model's files are whole"
     after = f"after prompt {request.prompt!r}"
-    named = [(f"candidate {candidate.text!r} {after}", scored) for candidate, scored in zip(request.candidates, score.candidates, strict=True)]
+    named = [
+        (f"candidate {candidate.text!r} {after}", scored) for candidate, scored in zip(request.candidates, score.candidates, strict=True)
+    ]
     for where, values in (
         (f"prompt {request.prompt!r}", (*score.prompt_token_logprobs, score.prompt_logprob)),
         *((where, (*scored.token_logprobs, scored.logprob)) for where, scored in named),

@@ -78,14 +78,12 @@ class Bucket:
 class Blocks:
     """The trees of one forward, cut into buckets of blocks; masks are made once per dtype.
 
-    size: positions in all. calls: attention layers that ran. windows: sliding windows that layers asked for (None for
-    full attention).
+    size: positions in all. calls: attention layers that ran.
     """
 
     buckets: list[Bucket]
     size: int
     calls: int = 0
-    windows: set[int | None] = field(default_factory=set)
     _made: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
     @classmethod
@@ -168,7 +166,6 @@ def tree_attention(
     if unknown:
         raise PathRefused(f"attention wants {', '.join(unknown)}, which tree masks do not know")
     blocks.calls += 1
-    blocks.windows.add(sliding_window)
     heads, key_heads = query.shape[1], key.shape[1]
     groups = heads // key_heads
     q, k, v = (tensor[0].transpose(0, 1) for tensor in (query, key, value))  # [T, heads, d]

@@ -7,6 +7,7 @@ load by a check (``selfcheck.py``), turns trees into edge log-probabilities; ``a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from fluent.console import UserError, note
 from fluent.scoring.assembling import assemble
@@ -15,7 +16,7 @@ from fluent.scoring.contract import Arithmetic, Plan, Request, RequestScore, Sco
 from fluent.scoring.devices import keep_freed
 from fluent.scoring.models import LoadedModel, load_model, versions
 from fluent.scoring.network import Network
-from fluent.scoring.paths import PaddedPath
+from fluent.scoring.plain_forwards import plain_path
 from fluent.scoring.planning import PlanState, make_plan
 from fluent.scoring.positions import usable_positions
 from fluent.scoring.running import Runner
@@ -23,7 +24,6 @@ from fluent.scoring.selfcheck import PATHS, choose_path
 from fluent.scoring.spelling import spellings
 from fluent.scoring.text_tokens import tokenizer_identity
 from fluent.scoring.tokens import PromptTokeniser
-from fluent.scoring.trie import build_tree
 
 CPU_TOKEN_BUDGET = 3072
 GPU_TOKEN_BUDGET = 8192
@@ -54,16 +54,15 @@ class CausalScorer:
         self.max_length = usable_positions(loaded.model)
         self.tokenizer_identity = tokenizer_identity(loaded.tokenizer)
         network = Network(loaded.model)
-        self.choice = choose_path(network, self.tokeniser, path, self.token_budget, packed=packed)
-        fallback = PaddedPath(network, self.token_budget, loaded.tokenizer.pad_token_id or 0)
+        self.choice = choose_path(network, self.tokeniser, path, self.token_budget, self.max_length, packed=packed)
         if loaded.device.type == "cpu":
             keep_freed()
-        self.runner = Runner(self.choice.path, fallback, self.token_budget)
+        self.runner = Runner(self.choice.path, plain_path(network), self.token_budget, self.choice.reach.covers)
 
     def describe(self, tokenisation: Tokenisation = "separate") -> ScorerDescription:
         """What this scorer is; ``bos`` is told for the given tokenisation.
 
-        self_check also counts forwards that were halved for memory and packs that left the path, so far.
+        self_check also counts forwards that were halved for memory and sequences beyond the path's reach, so far.
         """
         return ScorerDescription(
             model=self.loaded.name,
@@ -77,7 +76,8 @@ class CausalScorer:
                 **self.choice.record,
                 "token_budget": self.token_budget,
                 "halved_for_memory": self.runner.splits,
-                "beyond_window": self.runner.detours,
+                "reach": self.choice.reach.length,
+                "beyond_reach": self.runner.beyond,
             },
             versions=versions(),
             tokenizer=self.tokenizer_identity,
@@ -99,15 +99,12 @@ class CausalScorer:
         """Score the requests of pack ``number``; natural logs. Scores that cannot be meant are UserErrors (``assembling.check``)."""
         state: PlanState = plan.state
         groups = state.packs[number]
-        trees = [build_tree(part.sequences) for group in groups for part in group.parts]
-        edges = self.runner.run(trees, arithmetic)
+        trees = [[tree for part in group.parts for tree in self.runner.trees(part.sequences)] for group in groups]
+        edges = iter(self.runner.run([tree for group in trees for tree in group], arithmetic))
         exact = arithmetic == "float32" and self.loaded.dtype == "float32"
         scores: dict[int, RequestScore] = {}
-        first = 0
-        for group in groups:
-            last = first + len(group.parts)
-            scores.update(assemble(plan, group, trees[first:last], edges[first:last], arithmetic, exact=exact))
-            first = last
+        for group, own in zip(groups, trees, strict=True):
+            scores.update(assemble(plan, group, own, list(islice(edges, len(own))), arithmetic, exact=exact))
         return scores
 
     def score(

@@ -21,7 +21,7 @@ from fluent.scoring.masked_contract import TypedResult
 from fluent.scoring.ray_pool import Pool
 from fluent.scoring.text_tokens import TextTokeniser
 
-_COUNTERS = ("halved_for_memory", "beyond_window")
+_COUNTERS = ("halved_for_memory", "beyond_reach")
 _SAME = ("model", "revision", "dtype", "device", "path", "bos", "versions")
 
 

@@ -62,8 +62,9 @@ class PackedHead(nn.Module):
 
     def __init__(self, head: nn.Linear) -> None:
         super().__init__()
-        biases = [None] * -(-head.out_features // SLICE) if head.bias is None else head.bias.split(SLICE)
-        self.slices: Any = nn.ModuleList(PackedLinear(*part) for part in zip(head.weight.split(SLICE), biases, strict=True))
+        weights = head.weight.split(SLICE)
+        biases = [None] * len(weights) if head.bias is None else head.bias.split(SLICE)
+        self.slices: Any = nn.ModuleList(PackedLinear(*part) for part in zip(weights, biases, strict=True))
         self.bias = head.bias
 
     @property

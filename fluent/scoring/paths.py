@@ -1,10 +1,9 @@
 """The ways from trees to edge log-probabilities. All give the same numbers; they differ in what they compute twice.
 
 tree           several trees in one sequence, attention block by block (``tree_paths.py``)
-dense-mask     the same with one dense 4D mask, public API only
 shared-prefix  the trees' common beginning once, its cache repeated for every continuation
 padded         every sequence whole, right-padded batches
-plain          every sequence whole and alone: the reference
+plain          every sequence whole and by itself
 """
 
 from __future__ import annotations
@@ -27,13 +26,11 @@ Edges = NDArray[np.float64]
 
 
 class Path(Protocol):
-    """One way to score trees."""
+    """One way to score trees. mixes: several of them in one forward."""
 
     name: str
+    mixes: bool
     network: Network
-
-    def reach(self) -> int | None:
-        """Longest sequence (in fed tokens) this path is right for; None if any."""
 
     def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
         """Log-probability of every edge of every tree, tree by tree."""
@@ -76,14 +73,14 @@ class Work:
         result[self.edges] = read_edges(chunks, np.arange(len(self.edges)), tree.edge_tokens[self.edges], arithmetic)
 
 
-def make_batches(tree: Tree, trunk: int, token_budget: int, result: Edges) -> list[Work]:
-    """Batches of a tree's sequences without their first ``trunk`` tokens, whose padded size fits the budget.
+def make_batches(tree: Tree, trunk: int, end: int | None, token_budget: int, result: Edges) -> list[Work]:
+    """Batches of a tree's ``sequences[trunk:end]``, whose padded size fits the budget.
 
     Longest first: shorter beginnings are then read in rows that are there anyway.
     """
     batches = [Work()]
     for s in sorted(range(len(tree.sequences)), key=lambda s: -len(tree.sequences[s])):
-        fed = tree.sequences[s][trunk:-1]
+        fed = tree.sequences[s][trunk:end]
         longest = len(batches[-1].fed[0]) if batches[-1].fed else len(fed)
         if batches[-1].fed and (len(batches[-1].fed) + 1) * (trunk + longest) > token_budget:
             batches.append(Work())
@@ -93,18 +90,15 @@ def make_batches(tree: Tree, trunk: int, token_budget: int, result: Edges) -> li
 
 
 class BatchedPath(ABC):
-    """One tree after the other, each in batches of at most ``token_budget`` tokens, right-padded: right at any length."""
+    """One tree after the other, each in batches of at most ``token_budget`` tokens, right-padded."""
 
     name: str
+    mixes = False
 
     def __init__(self, network: Network, token_budget: int, pad_token: int) -> None:
         self.network = network
         self.token_budget = token_budget
         self.pad_token = pad_token
-
-    def reach(self) -> int | None:
-        """See ``Path``."""
-        return None
 
     def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
         """See ``Path``. Every edge is read once, in the longest sequence that runs through it."""
@@ -116,15 +110,19 @@ class BatchedPath(ABC):
 
 
 class PaddedPath(BatchedPath):
-    """Whole sequences; ``plain`` if batches hold one."""
+    """Whole sequences; ``plain`` if batches hold one, which is then fed to its last token, as one would by hand.
+
+    Nothing is read at the last token, but a model may choose its arithmetic by the length of what it is given.
+    """
 
     def __init__(self, network: Network, token_budget: int, pad_token: int, *, one_by_one: bool = False) -> None:
         super().__init__(network, 1 if one_by_one else token_budget, pad_token)
         self.name = "plain" if one_by_one else "padded"
+        self.end = None if one_by_one else -1
 
     def _one(self, tree: Tree, arithmetic: Arithmetic) -> Edges:
         result = np.full(len(tree.edge_rows), np.nan)
-        for batch in make_batches(tree, 0, self.token_budget, result):
+        for batch in make_batches(tree, 0, self.end, self.token_budget, result):
             ids, mask = batch.padded(self.pad_token)
             inputs = {"input_ids": ids.to(self.network.device), "attention_mask": mask.to(self.network.device)}
             batch.read(self.network, inputs, tree, arithmetic, result)

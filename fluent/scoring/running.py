@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from fluent.scoring.contract import Arithmetic
 from fluent.scoring.devices import give_back_freed, release_memory
 from fluent.scoring.failures import is_out_of_memory
 from fluent.scoring.paths import Edges, PaddedPath, Path
-from fluent.scoring.trie import Tree, build_tree
+from fluent.scoring.trie import Ids, Tree, build_tree
 
 LOGITS_BYTES = 1 << 28
 """Most that a forward may spend on logits where the model makes all wanted rows at once."""
@@ -21,21 +21,37 @@ GIVE_BACK_EVERY = 8
 
 
 class Runner:
-    """Runs trees; ``forwards``, ``splits`` and ``detours`` count forwards, those halved for memory, and those beyond the path's reach."""
+    """Runs trees, by ``path`` as far as it ``covers`` their lengths, and by ``plain`` beyond.
 
-    def __init__(self, path: Path, fallback: PaddedPath, token_budget: int) -> None:
+    forwards, splits, beyond: forwards so far, those halved for memory, and sequences that the path did not cover.
+    """
+
+    def __init__(self, path: Path, plain: PaddedPath, token_budget: int, covers: Callable[[int], bool]) -> None:
         self.path = path
-        self.fallback = fallback
+        self.plain = plain
         self.token_budget = token_budget
+        self.covers = covers
         self.forwards = 0
         self.splits = 0
-        self.detours = 0
+        self.beyond = 0
+
+    def trees(self, sequences: Sequence[Ids]) -> list[Tree]:
+        """The sequences that the path covers in one tree, every other in its own; the first one begins the first tree.
+
+        Beyond its reach a path may be wrong because the model's arithmetic depends on the sequence's length, so that
+        nothing read in one sequence is true of another.
+        """
+        together = [sequence for sequence in sequences if self.covers(len(sequence))]
+        apart = [sequence for sequence in sequences if not self.covers(len(sequence))]
+        groups = [[sequence] for sequence in apart]
+        if together:
+            groups.insert(0 if together[0] == sequences[0] else 1, together)
+        return [build_tree(group) for group in groups]
 
     def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
         """Edge log-probabilities of every tree, in order."""
         results: list[Edges] = [np.empty(0)] * len(trees)
-        for forward in self._forwards(trees):
-            path = self._path([trees[number] for number in forward])
+        for path, forward in self._forwards(trees):
             for number, edges in zip(forward, self._run(path, [trees[n] for n in forward], arithmetic), strict=True):
                 results[number] = edges
             self.forwards += 1
@@ -43,32 +59,35 @@ class Runner:
                 give_back_freed()
         return results
 
-    def _forwards(self, trees: Sequence[Tree]) -> list[list[int]]:
-        """Tree numbers by forward: next fit into the budget."""
+    def _forwards(self, trees: Sequence[Tree]) -> list[tuple[Path, list[int]]]:
+        """Tree numbers by forward: next fit into the budget. What the path does not cover comes last."""
         budget = self.token_budget
         if not self.path.network.head_by_hand:
             budget = min(budget, max(1, LOGITS_BYTES // (4 * self.path.network.vocabulary)))
-        forwards: list[list[int]] = []
+        forwards: list[tuple[Path, list[int]]] = []
+        beyond: list[int] = []
         used = 0
         for number, tree in enumerate(trees):
             if tree.size == 0:  # a prompt of one token without candidates: nothing to read
                 continue
+            if not self.covers(tree.longest):
+                beyond.append(number)
+                self._count(tree.longest)
+                continue
             if not forwards or used + tree.size > budget:
-                forwards.append([])
+                forwards.append((self.path, []))
                 used = 0
-            forwards[-1].append(number)
+            forwards[-1][1].append(number)
             used += tree.size
-        return forwards
+        return forwards + [(self.plain, [number]) for number in beyond]
 
-    def _path(self, trees: Sequence[Tree]) -> Path:
-        reach = self.path.reach()
-        longest = max(int(tree.depths.max()) + 1 for tree in trees)
-        if reach is None or longest <= reach:
-            return self.path
-        self.detours += 1
-        if self.detours == 1:
-            note(f"a prompt with candidate of {longest} tokens is longer than the model's window of {reach}: such packs go the padded path")
-        return self.fallback
+    def _count(self, length: int) -> None:
+        self.beyond += 1
+        if self.beyond == 1:
+            note(
+                f"path {self.path.name} cannot be shown right for a prompt with candidate of {length} tokens:"
+                " such texts are scored one by one (counted in run.json)"
+            )
 
     def _run(self, path: Path, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
         try:

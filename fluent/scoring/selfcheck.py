@@ -1,182 +1,251 @@
-"""Which path is right for this model: a small fixture, scored plainly and by each path, decides at load.
+"""Which path is right for this model: what a run will meet, scored plainly and by each path, decides at load.
 
-The logic is checked in float32, where all paths must agree to rounding: on the model itself, or, if it runs in another
-number type, on a float32 copy of its first layers. Then the run's own number type is tried; 16 bit moves every score a
-little whichever way it is computed, so there the gap is recorded and only a gross one refuses a path.
+Two things are asked of a path. On the model itself, in the run's own number type, it must score a few sentences as plain
+forwards do. In float32, where all paths agree to rounding, its logic is tried on the model's first layers with a pack
+as large as the run's: long and short prompts, unequal endings, tokens far from their own depth. How long the sequences
+of that pack were is how far the path reaches: models change their arithmetic at some length (sliding windows, chunks,
+rope and temperature switches), and nobody can list all of them. The reach grows by the same check when longer texts come.
 """
 
 from __future__ import annotations
 
-import copy
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 
 from fluent.console import UserError, note
-from fluent.scoring.comparing import TOLERANCE, Comparison, agree, reason_for
-from fluent.scoring.contract import Candidate, Request
+from fluent.scoring.comparing import TOLERANCE, Comparison, reason_for
+from fluent.scoring.failures import is_out_of_memory
+from fluent.scoring.fixture import Pack, pack_of, sentences
 from fluent.scoring.in_place import write_apart, write_over
 from fluent.scoring.network import Network
 from fluent.scoring.packed_linear import can_pack, pack, unpack
-from fluent.scoring.paths import Edges, PaddedPath, Path
-from fluent.scoring.positions import usable_positions
+from fluent.scoring.paths import PaddedPath, Path
+from fluent.scoring.plain_forwards import Alone, alone, compare, plain_path
+from fluent.scoring.running import Runner
+from fluent.scoring.shallow import TOKENS, first_layers
 from fluent.scoring.tokens import PromptTokeniser
-from fluent.scoring.tree_paths import DenseMaskPath, SharedPrefixPath, TreePath
-from fluent.scoring.trie import Ids, Tree, build_tree
+from fluent.scoring.tree_paths import SharedPrefixPath, TreePath
 
-PATHS = ("tree", "dense-mask", "shared-prefix", "padded", "plain")
-_PROMPTS = ("The capital of France is", "Anna lives in the city of")
-_CANDIDATES = (" Paris", " Rome", " the city of Paris", " the city of Rome", " San Francisco", " San José de Costa Rica", " Pa")
+PATHS = ("tree", "shared-prefix", "padded", "plain")
+REACH = 512
+"""Tokens of the longest sequence in the pack that is tried at load."""
+_LEAST_REACH = 8
+
+
+@dataclass(slots=True)
+class Reach:
+    """Sequences of at most ``length`` tokens are right by a path; longer ones are tried when they come, until one fails.
+
+    try_length: whether the path is right for sequences of up to so many tokens. most: what the model has positions for.
+    """
+
+    length: int
+    try_length: Callable[[int], bool]
+    most: int | None = None
+    closed: bool = False
+
+    def covers(self, length: int) -> bool:
+        """Whether the path is right for a sequence of ``length`` tokens."""
+        while self.length < length and not self.closed:
+            longer = 2 * self.length if self.most is None else min(2 * self.length, max(self.most, length))
+            if self.try_length(longer):
+                self.length = longer
+            else:
+                self.closed = True
+        return length <= self.length
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The path to use, why, and what the check saw (for run.json)."""
+    """The path to use, how far, why, and what the check saw (for run.json)."""
 
     path: Path
+    reach: Reach
     reason: str
     record: dict[str, Any]
 
 
-def choose_path(network: Network, tokeniser: PromptTokeniser, wanted: str, token_budget: int, *, packed: bool = True) -> Choice:
-    """The fastest path that agrees with plain forwards (or ``wanted``, which must), with packed weights where possible.
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A path that agrees with plain forwards on sequences of up to ``reach`` tokens, and by how much."""
+
+    name: str
+    by_hand: bool
+    reach: int
+    seen: dict[str, Comparison]
+
+
+@dataclass
+class Check:
+    """The comparisons on one model. positions: tokens a sequence may have (None if unlimited)."""
+
+    network: Network
+    tokeniser: PromptTokeniser
+    token_budget: int
+    positions: int | None
+    probe: Network | None = field(init=False)
+    probed: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.probe, self.probed = _probe(self.network)
+        self.at_load = REACH if self.positions is None else min(REACH, self.positions)
+        self.single = self.network.model.dtype == torch.float32
+        self.sentences = sentences(self.tokeniser, self.network.vocabulary, self.positions)
+        self.whole = alone(self.network, self.sentences)
+        self._at_length: dict[int, tuple[Pack, Alone]] = {}
+
+    def trials(self, names: Sequence[str], refused: dict[str, str]) -> list[Trial]:
+        """What can be used, in order, up to the first that reaches as far as the check does; ``refused`` says why not."""
+        found: list[Trial] = []
+        for name in names:
+            for by_hand in (True, False) if self.network.can_apply_head else (False,):
+                label = name if by_hand or not self.network.can_apply_head else f"{name} (model's own head)"
+                trial = self._try(name, by_hand)
+                if isinstance(trial, str):
+                    refused[label] = trial
+                    continue
+                found.append(trial)
+                if trial.reach == self.at_load:
+                    return found
+                refused[label] = f"right for {trial.reach} tokens at most"
+                break  # whose head it is makes no difference to that
+        return found
+
+    def _try(self, name: str, by_hand: bool) -> Trial | str:
+        seen: dict[str, Comparison] = {}
+        dtype = str(self.network.model.dtype).removeprefix("torch.")
+        tolerance = TOLERANCE["float32" if self.single else "16-bit"]
+        seen[dtype] = compare(self.runner(self.network, name, by_hand), self.sentences, self.whole, tolerance)
+        if seen[dtype].trouble is not None:
+            return str(seen[dtype].trouble)
+        if self.probe is None:
+            return "its logic could not be tried in float32"
+        length = self.at_load
+        while True:
+            at_size = self.at_length(self.probe, name, by_hand, length)
+            if at_size.trouble is None:
+                break
+            if length <= _LEAST_REACH:
+                return at_size.trouble
+            length //= 2
+        before = seen.get("float32", at_size)
+        seen["float32"] = Comparison(max(before.gap, at_size.gap), max(before.rank_changes, at_size.rank_changes))
+        return Trial(name, by_hand, length, seen)
+
+    def at_length(self, probe: Network, name: str, by_hand: bool, length: int) -> Comparison:
+        """The path on the probe with a pack whose longest sequence has ``length`` tokens."""
+        if length not in self._at_length:
+            made = pack_of(length, self.token_budget, min(TOKENS, self.network.vocabulary))
+            try:
+                self._at_length[length] = made, alone(probe, made)
+            except (IndexError, ValueError, RuntimeError) as error:  # too many tokens for the model, whatever its config says
+                if is_out_of_memory(error):
+                    raise
+                return Comparison(math.nan, 0, f"the model itself fails on {length} tokens ({type(error).__name__})")
+        made, reference = self._at_length[length]
+        return compare(self.runner(probe, name, by_hand), made, reference, TOLERANCE["float32"])
+
+    def forget(self) -> None:
+        """Drop what was only needed to choose a path: the copy, and what was read with it."""
+        self.probe = None
+        self._at_length.clear()
+
+    def runner(self, network: Network, name: str, by_hand: bool) -> Callable[[], Runner]:
+        """A path as a run would use it, if it can be built."""
+
+        def build() -> Runner:
+            network.head_by_hand = by_hand
+            pad = self.tokeniser.tokenizer.pad_token_id or 0
+            rows = len(network.model.get_input_embeddings().weight)
+            path = build_path(name, network, self.token_budget, pad if pad < rows else 0)
+            return Runner(path, plain_path(network), self.token_budget, lambda length: True)
+
+        return build
+
+    def reaches(self, trial: Trial, length: int) -> bool:
+        """Whether the path is right for ``length`` tokens, tried after load: on a probe made for this."""
+        probe, _ = _probe(self.network)
+        if probe is None:
+            return False
+        fits = self.at_length(probe, trial.name, trial.by_hand, length).trouble is None
+        self._at_length.clear()
+        return fits
+
+
+def choose_path(
+    network: Network, tokeniser: PromptTokeniser, wanted: str, token_budget: int, positions: int | None = None, *, packed: bool = True
+) -> Choice:
+    """The path that agrees with plain forwards furthest, the fastest of them (or ``wanted``), with packed weights if possible.
 
     Raises UserError for an unknown name and for a wanted path that fails the check.
     """
     if wanted != "auto" and wanted not in PATHS:
         raise UserError(f"scoring path {wanted!r}: choose auto, {', '.join(PATHS)}")
-    trees = fixture(tokeniser, network.vocabulary, usable_positions(network.model))
-    pad_token = tokeniser.tokenizer.pad_token_id or 0
-    single = network.model.dtype == torch.float32
-    probe, probed = (network, "the model") if single else _shallow(network)
-    reference, probe_reference = _plain(network, trees), None if probe is None else _plain(probe, trees)
-    record: dict[str, Any] = {"candidates": sum(len(tree.sequences) - 1 for tree in trees), "float32_checked_on": probed}
+    check = Check(network, tokeniser, token_budget, positions)
     refused: dict[str, str] = {}
-    for name in PATHS if wanted == "auto" else (wanted,):
-        for by_hand in (True, False) if network.can_apply_head else (False,):
-
-            def make(on: Network, name: str = name, by_hand: bool = by_hand) -> Path:
-                on.head_by_hand = by_hand
-                return build_path(name, on, token_budget, pad_token)
-
-            seen: dict[str, Comparison] = {}
-            if probe is not None and probe_reference is not None:
-                seen["float32"] = compare(make, probe, trees, probe_reference, TOLERANCE["float32"])
-            if not single and not any(comparison.trouble for comparison in seen.values()):
-                seen[str(network.model.dtype).removeprefix("torch.")] = compare(make, network, trees, reference, TOLERANCE["16-bit"])
-            trouble = next((comparison.trouble for comparison in seen.values() if comparison.trouble), None)
-            label = name if by_hand or not network.can_apply_head else f"{name} (model's own head)"
-            if trouble is not None:
-                refused[label] = trouble
-                continue
-            path = make(network)
-            record |= {dtype: comparison.record() for dtype, comparison in seen.items()}
-            record |= {"head": "by hand" if by_hand else "model's own", "refused": refused}
-            record["packed_linear"] = _pack(network, path, trees, reference) if packed else "no: not asked for"
-            return Choice(path, reason_for(name, wanted, refused), record)
-    raise UserError(f"scoring path {wanted} does not work with this model: {'; '.join(refused.values())}; use path auto")
+    trials = check.trials(PATHS if wanted == "auto" else (wanted,), refused)
+    if not trials and wanted != "auto":
+        raise UserError(f"scoring path {wanted} does not work with this model: {'; '.join(refused.values())}; use path auto")
+    # if nothing is right, not even what a sequence shares with another is: each in a forward of its own
+    best = max(trials, key=lambda trial: trial.reach, default=Trial("plain", False, 0, {}))
+    path = check.runner(network, best.name, best.by_hand)().path
+    reach = Reach(best.reach, lambda length: check.reaches(best, length), positions, closed=best.reach < check.at_load)
+    record = {
+        "candidates": len(check.whole),
+        "float32_checked_on": check.probed,
+        **{dtype: comparison.record() for dtype, comparison in best.seen.items()},
+        "head": "by hand" if best.by_hand else "model's own",
+        "refused": refused,
+        "packed_linear": _pack(check, best) if packed else "no: not asked for",
+    }
+    check.forget()
+    return Choice(path, reach, reason_for(best.name, wanted, refused), record)
 
 
 def build_path(name: str, network: Network, token_budget: int, pad_token: int) -> Path:
     """A path by its name. Raises PathRefused where the model cannot take it."""
     if name == "tree":
         return TreePath(network)
-    if name == "dense-mask":
-        return DenseMaskPath(network)
     if name == "shared-prefix":
         return SharedPrefixPath(network, token_budget, pad_token)
     return PaddedPath(network, token_budget, pad_token, one_by_one=name == "plain")
 
 
-def fixture(tokeniser: PromptTokeniser, vocabulary: int, positions: int | None = None) -> list[Tree]:
-    """Two prompts with candidates that share beginnings, are of unequal length, and end inside each other.
-
-    Of words where the tokenizer knows them and the model has as many positions, else of arbitrary token ids.
-    """
-    requests = [Request(prompt, tuple(Candidate(text) for text in _CANDIDATES)) for prompt in _PROMPTS]
-    trees = []
-    for tokens in tokeniser.tokenise(requests, "separate"):
-        sequences = list(dict.fromkeys(candidate.sequence for candidate in tokens.candidates if candidate.scored))
-        unknown = len(tokens.prompt) < 2 or len(sequences) < 4 or max(map(max, sequences)) >= vocabulary
-        if unknown or (positions is not None and max(map(len, sequences)) > positions):
-            return _arbitrary(vocabulary, positions)
-        trees.append(build_tree([tokens.prompt, *sequences]))
-    return trees
-
-
-def _arbitrary(vocabulary: int, positions: int | None) -> list[Tree]:
-    generator = np.random.default_rng(0)
-    trees = []
-    for length in (9, 5):
-        length = length if positions is None else max(1, min(length, positions // 2))
-        prompt = tuple(generator.integers(vocabulary, size=length).tolist())
-        a, b, c, d, e, f = generator.integers(vocabulary, size=6).tolist()
-        endings: tuple[Ids, ...] = ((a,), (a, b), (a, b, c), (a, b, d), (e,), (f, e, d, c, b, a))
-        trees.append(build_tree(list(dict.fromkeys([prompt, *((prompt + ending)[:positions] for ending in endings)]))))
-    return trees
-
-
-def compare(
-    make: Callable[[Network], Path], network: Network, trees: Sequence[Tree], reference: Sequence[Edges], tolerance: float
-) -> Comparison:
-    """Run the path that ``make`` builds and hold its sums and ranks against the reference's edges."""
-
-    def sums(edges: Sequence[Edges]) -> list[Edges]:
-        """Of each tree, its prompt's log-probability, then its candidates' (prompt included)."""
-        found = [np.array([one[path].sum() for path in tree.paths]) for tree, one in zip(trees, edges, strict=True)]
-        return [part for tree_sums in found for part in np.split(tree_sums, [1])]
-
-    def score() -> list[Edges]:
-        with torch.inference_mode():
-            return sums(make(network).run(trees, "float32"))
-
-    return agree(score, sums(reference), tolerance)
-
-
-def _plain(network: Network, trees: Sequence[Tree]) -> list[Edges]:
-    by_hand, network.head_by_hand = network.head_by_hand, False
-    with torch.inference_mode():
-        edges = PaddedPath(network, 1, 0, one_by_one=True).run(trees, "float32")
-    network.head_by_hand = by_hand
-    if any(np.isnan(values).any() for values in edges):
-        raise UserError("the model gives NaN for a plain sentence; its files may be damaged, or try --dtype float32")
-    return edges
-
-
-def _shallow(network: Network, layers: int = 2) -> tuple[Network | None, str]:
-    """A float32 copy of the model's first layers: the same code at a price that fits beside the model."""
-    model = network.model
+def _probe(network: Network) -> tuple[Network | None, str]:
+    """The model's first layers in float32, or the model itself where they cannot be copied; None in 16 bit."""
     try:
-        config = copy.deepcopy(model.config)
-        text = config.get_text_config()
-        text.num_hidden_layers = min(layers, text.num_hidden_layers)
-        if getattr(text, "layer_types", None):
-            text.layer_types = text.layer_types[: text.num_hidden_layers]
-        config.dtype = torch.float32
-        small = type(model)(config).float().eval().requires_grad_(False)
-        own = model.state_dict()
-        small.load_state_dict({name: own[name].float() for name in small.state_dict() if name in own}, strict=False)
-        return Network(small.to(network.device)), f"its first {text.num_hidden_layers} layers"
-    except Exception as error:
-        note(f"self-check in float32 left out: {type(error).__name__} while copying the first layers")
+        small, what = first_layers(network.model)
+        return Network(small), what
+    except Exception as error:  # whatever a model's code raises on being copied
+        if network.model.dtype == torch.float32:
+            return network, "the model"
+        note(f"the scoring paths cannot be checked in float32: {type(error).__name__} while copying the first layers")
         return None, f"nothing: {type(error).__name__}"
 
 
-def _pack(network: Network, path: Path, trees: Sequence[Tree], reference: Sequence[Edges]) -> str:
+def _pack(check: Check, trial: Trial) -> str:
     """Pack the linear layers, let modules work in place, and check again; what fails the check comes back as it was."""
+    network = check.network
     reason = can_pack(network.model)
     if reason is not None:
         return f"no: {reason}"
-    count = pack(network.model, network.head if network.head_by_hand else None)
+    if check.probe is not None and check.probe is not network and trial.reach:
+        pack(check.probe.model, check.probe.head if trial.by_hand else None)
+        at_size = check.at_length(check.probe, trial.name, trial.by_hand, trial.reach)
+        if at_size.trouble is not None:
+            return f"no: {at_size.trouble}"
+    count = pack(network.model, network.head if trial.by_hand else None)
     in_place = write_over(network.model)
-    seen = compare(lambda _: path, network, trees, reference, TOLERANCE["float32"])
+    runner = check.runner(network, trial.name, trial.by_hand)
+    seen = compare(runner, check.sentences, check.whole, TOLERANCE["float32"])
     if seen.trouble is not None and in_place:
         write_apart(network.model)
         in_place = 0
-        seen = compare(lambda _: path, network, trees, reference, TOLERANCE["float32"])
+        seen = compare(runner, check.sentences, check.whole, TOLERANCE["float32"])
     if seen.trouble is not None:
         unpack(network.model)
         return f"no: {seen.trouble}"

@@ -1,4 +1,4 @@
-"""The fast paths: trees in one forward (block attention or a dense mask), and a common beginning computed once."""
+"""The fast paths: trees in one forward, with attention block by block, and a common beginning computed once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from transformers import DynamicCache
 from fluent.scoring.attention import Blocks, PathRefused, attending
 from fluent.scoring.contract import Arithmetic
 from fluent.scoring.network import Network, read_edges
-from fluent.scoring.paths import BatchedPath, Edges, make_batches
+from fluent.scoring.paths import BatchedPath, Edges, PaddedPath, make_batches
 from fluent.scoring.trie import Tree
 
 
@@ -21,32 +21,25 @@ class TreePath:
     """Several trees in one sequence, attention block by block through transformers' attention interface."""
 
     name = "tree"
+    mixes = True
 
     def __init__(self, network: Network) -> None:
         require(network, "position_ids")
         if not getattr(network.model, "_supports_attention_backend", False):
             raise PathRefused(f"{type(network.model).__name__} does not use transformers' attention interface")
         self.network = network
-        self.window_limit = shortest_window(network.model.config)
-        self.layers: int | None = None
-        self.knows_windows = False
-
-    def reach(self) -> int | None:
-        """Longest sequence this path is right for; None if any."""
-        return None if self.knows_windows else self.window_limit
 
     def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
         """See ``Path``."""
         blocks = Blocks.of(trees)
         with attending(self.network.model, blocks):
-            result = self._forward(trees, {}, arithmetic)
+            result = self._forward(trees, arithmetic)
         expected = self.network.model.config.get_text_config().num_hidden_layers
         if blocks.calls != expected:
             raise PathRefused(f"tree attention ran in {blocks.calls} of {expected} layers")
-        self.knows_windows = any(window is not None for window in blocks.windows)
         return result
 
-    def _forward(self, trees: Sequence[Tree], more: dict[str, Any], arithmetic: Arithmetic) -> list[Edges]:
+    def _forward(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
         device = self.network.device
         ids = torch.from_numpy(np.concatenate([tree.token_ids for tree in trees])).to(device)[None]
         positions = torch.from_numpy(np.concatenate([tree.depths for tree in trees])).to(device)[None]
@@ -55,36 +48,10 @@ class TreePath:
         tokens = np.concatenate([tree.edge_tokens for tree in trees])
         wanted, local = np.unique(rows, return_inverse=True)
         position = torch.from_numpy(wanted)
-        inputs = {"input_ids": ids, "position_ids": positions, **more}
+        inputs = {"input_ids": ids, "position_ids": positions}
         chunks = self.network.rows(inputs, torch.zeros_like(position), position, arithmetic)
         edges = read_edges(chunks, local, tokens, arithmetic)
         return np.split(edges, np.cumsum([len(tree.edge_rows) for tree in trees])[:-1])
-
-
-class DenseMaskPath(TreePath):
-    """The same trees with one dense additive 4D mask and the model's own attention."""
-
-    name = "dense-mask"
-
-    def __init__(self, network: Network) -> None:
-        require(network, "position_ids", "attention_mask")
-        implementation = network.model.config._attn_implementation
-        if implementation not in ("sdpa", "eager"):
-            raise PathRefused(f"attention implementation {implementation} takes no dense mask")
-        self.network = network
-        self.window_limit = shortest_window(network.model.config)
-        self.knows_windows = False
-
-    def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
-        """See ``Path``."""
-        dtype = self.network.model.dtype
-        size = sum(tree.size for tree in trees)
-        mask = torch.full((size, size), torch.finfo(dtype).min, dtype=dtype)
-        start = 0
-        for tree in trees:
-            mask[start : start + tree.size, start : start + tree.size].masked_fill_(torch.from_numpy(tree.ancestors()), 0.0)
-            start += tree.size
-        return self._forward(trees, {"attention_mask": mask[None, None].to(self.network.device)}, arithmetic)
 
 
 class SharedPrefixPath(BatchedPath):
@@ -99,15 +66,18 @@ class SharedPrefixPath(BatchedPath):
             raise PathRefused(f"{type(network.model).__name__} keeps no key-value cache")
         self.cache_argument: str = names[0]
         super().__init__(network, token_budget, pad_token)
+        self.without_prefix = PaddedPath(network, token_budget, pad_token)
 
     def _one(self, tree: Tree, arithmetic: Arithmetic) -> Edges:
-        result = np.full(len(tree.edge_rows), np.nan)
         trunk = _trunk(tree)
+        if not trunk:  # a prompt of one token, and a candidate that merges with it
+            return self.without_prefix.run([tree], arithmetic)[0]
+        result = np.full(len(tree.edge_rows), np.nan)
         prefix = tree.sequences[0][:trunk]
         in_trunk = np.flatnonzero(tree.edge_rows < trunk)  # parents come first, so the trunk is rows 0 .. trunk - 1
         cache, chunks = self._prefill(prefix, torch.from_numpy(tree.edge_rows[in_trunk]), arithmetic)
         result[in_trunk] = read_edges(chunks, np.arange(len(in_trunk)), tree.edge_tokens[in_trunk], arithmetic)
-        for batch in make_batches(tree, trunk, self.token_budget, result):
+        for batch in make_batches(tree, trunk, -1, self.token_budget, result):
             if cache is None:
                 cache, _ = self._prefill(prefix, None, arithmetic)
             cache.batch_repeat_interleave(len(batch.fed))
@@ -143,12 +113,3 @@ def require(network: Network, *arguments: str) -> None:
     missing = [name for name in arguments if name not in network.accepts]
     if missing:
         raise PathRefused(f"{type(network.model).__name__} takes no {' or '.join(missing)}")
-
-
-def shortest_window(config: Any) -> int | None:
-    """The shortest sliding window or attention chunk of any layer, None if every layer sees everything."""
-    text = config.get_text_config()
-    if getattr(text, "use_sliding_window", True) is False:
-        return getattr(text, "attention_chunk_size", None)
-    windows = [getattr(text, name, None) for name in ("sliding_window", "attention_window", "attention_chunk_size", "window_size")]
-    return min((window for window in windows if isinstance(window, int) and window > 0), default=None)

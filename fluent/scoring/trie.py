@@ -45,6 +45,11 @@ class Tree:
         """Number of fed nodes."""
         return len(self.token_ids)
 
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sequence."""
+        return max(map(len, self.sequences))
+
     def ancestors(self) -> NDArray[np.bool_]:
         """``[n, n]``: row i is True at i and at everything on the way from its root to it."""
         mask = np.zeros((self.size, self.size + 1), dtype=np.bool_)

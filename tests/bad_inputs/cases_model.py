@@ -182,7 +182,7 @@ CASES = [
     loading(
         "an unknown scoring path",
         f"{MODEL} --path fastest",
-        "--path fastest: choose auto, tree, dense-mask, shared-prefix, padded, plain",
+        "--path fastest: choose auto, tree, shared-prefix, padded, plain",
         _tokenizer,
     ),
 ]
