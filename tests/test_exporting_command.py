@@ -277,30 +277,6 @@ def test_an_export_that_fails_leaves_the_earlier_one(exported: Path, tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == ["tasks"]
 
 
-def test_a_file_without_a_row_to_ask_and_a_name_that_no_task_can_have_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no row of cs_P19_test.tsv can be exported: 1 × gt: not-found"):
-        facts_of(fact("Q1", "Q11", "Praha", form="ERROR"))
-    rows = pd.DataFrame([fact("Q1", "Q11", "Praha"), fact("Q2", "Q12", "Brno")], dtype="str")
-    rows.columns = [column.replace("gt_", "my/way_") for column in rows.columns]
-    with pytest.raises(UserError, match="verbalisation 'my/way'"):
-        export_harness(gather_facts([make_benchmark("cs", "P19", "test", rows)], None), tmp_path / "tasks")
-    assert not (tmp_path / "tasks").exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["bear", "-l", "xx"], "no benchmark file for language 'xx'"),
-        (["bear", "--verbalisations", "gt"], "has no verbalisation 'gt'"),
-        (["lm-eval", "--licence", "mit"], "--licence goes into the dataset card"),
-    ],
-)
-def test_bad_input_is_one_line(words: list[str], told: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=told):
-        script.main(["export", *words, "--data", str(STARTER), "--out", str(tmp_path / "out")])
-    assert not list(tmp_path.iterdir())
-
-
 def test_labels_with_line_separators_stay_on_their_line(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     rows = pd.DataFrame([fact("Q1", "Q11", "Praha", sub_label="a\u2028b"), fact("Q2", "Q12", "Brno")], dtype="str")

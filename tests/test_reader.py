@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -206,13 +205,6 @@ def test_the_same_seed_samples_the_same_facts(folder: Path) -> None:
     data = MLama(folder)
     assert data.sample(["en"], seed=1) == data.sample(["cs", "en"], seed=1)[-3:]
     assert data.sample(["en"], seed=1) != data.sample(["en"], seed=2)
-
-
-def test_command_line_errors_are_one_line_and_status_two(tmp_path: Path, root: Path) -> None:
-    nowhere = str(tmp_path / "no")
-    for arguments in (["stats", nowhere], ["sample", nowhere, "-n", "x"], ["stats", nowhere, "-l", ","], []):
-        done = subprocess.run([sys.executable, "reader.py", *arguments], cwd=root, capture_output=True, text=True, encoding="utf-8")
-        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
 
 
 def test_counts_of_the_published_subset(published: Path, capsys: pytest.CaptureFixture[str]) -> None:

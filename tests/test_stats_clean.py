@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 from pathlib import Path
@@ -98,74 +97,18 @@ def test_mean_rank_of_the_corrected_protocol_keeps_half_ranks(tmp_path: Path) ->
     assert recall_at(2)(table)["gt"] == pytest.approx(1 / 3)
 
 
-def bad_folder(kind: str, folder: Path) -> tuple[Path, list[str], str]:
-    """(folder, options, what the line must say) of one kind of bad input."""
-    if kind == "missing folder":
-        return folder / "nowhere", [], "nowhere"
-    if kind == "no dumps":
-        folder.mkdir()
-        return folder, [], "no rank dump"
-    write_small_dumps(folder)
-    if kind == "mixed protocols":
-        write_dump(small_dump("ru", "P36", protocol="corrected"), folder)
-        return folder, [], "mixes protocols: cs_P19_template_gt.tsv is paper, ru_P36_template_gt.tsv is corrected"
-    if kind == "a dump without a verbalisation":
-        (folder / "ru_P36_template_gt.tsv").unlink()
-        write_dump(small_dump("ru", "P36", ("template",)), folder)
-        return folder, ["--langs", "ru"], "--verbalisations template"
-    if kind == "a verbalisation nobody has":
-        return folder, ["--verbalisations", "template,nllb"], "has no verbalisation 'nllb'"
-    if kind == "a language without a relation":
-        (folder / "ru_P36_template_gt.tsv").unlink()
-        return folder, ["--relations", "P19,P36"], "no dump of ru P36"
-    if kind == "two dumps of one":
-        write_dump(small_dump("ru", "P36", ("template", "chatgpt")), folder)
-        return folder, [], "holds 2 dumps of ru P36"
-    if kind == "empty dump":
-        path = folder / "ru_P36_template_gt.tsv"
-        path.write_text(path.read_text(encoding="utf-8").partition("\n")[0] + "\n", encoding="utf-8")
-        return folder, [], "ru_P36_template_gt.tsv"
-    dump = small_dump("ru", "P36")
-    doubled = pd.concat([dump.table, dump.table.iloc[[3]]], ignore_index=True)
-    write_dump(dataclasses.replace(dump, table=doubled), folder)
-    return folder, [], "row 12: the fact Q3 P36 Q1003 stands twice"
-
-
-KINDS_OF_BAD_INPUT = (
-    "missing folder",
-    "no dumps",
-    "mixed protocols",
-    "a dump without a verbalisation",
-    "a verbalisation nobody has",
-    "a language without a relation",
-    "two dumps of one",
-    "empty dump",
-    "duplicate facts",
-)
-
-
-@pytest.mark.parametrize("kind", KINDS_OF_BAD_INPUT)
-def test_bad_input_is_one_line(kind: str, tmp_path: Path) -> None:
-    folder, options, expected = bad_folder(kind, tmp_path / "dumps")
-    with pytest.raises(UserError) as caught:
-        stats.main(["general", "--stats", str(folder), "--tables", str(tmp_path / "out"), *options])
-    assert expected in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_a_dump_without_a_verbalisation_of_the_others_is_named(tmp_path: Path) -> None:
+    folder = write_small_dumps(tmp_path / "dumps")
+    (folder / "ru_P36_template_gt.tsv").unlink()
+    write_dump(small_dump("ru", "P36", ("template",)), folder)
+    with pytest.raises(UserError, match="ru_P36_template.tsv has the verbalisations template but .*--verbalisations template"):
+        stats.main(["general", "--stats", str(folder), "--tables", str(tmp_path / "out"), "--langs", "ru"])
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ("lang\tverbalisation\tqe_delta\nru\tgt\t0.1\n", "no column relation"),
-        ("lang\tverbalisation\trelation\tqe_delta\nru\tgt\tP19\tnan\n", "row 0, column qe_delta: 'nan' is not a number"),
-        ("lang\tverbalisation\trelation\tqe_delta\nru\tgt\tP19\t1\nru\tgt\tP19\t2\n", "row 1: ru gt P19 stands twice"),
-        ("lang\tverbalisation\trelation\tqe_delta\nru\tgt\tP19\t1\n", "no QE gain for ru gt P36"),
-    ],
-)
-def test_bad_quality_gains_are_one_line(content: str, expected: str, tmp_path: Path) -> None:
-    (tmp_path / "qe.tsv").write_text(content, encoding="utf-8")
-    with pytest.raises(UserError, match=expected):
+def test_a_relation_without_a_quality_gain_is_named(tmp_path: Path) -> None:
+    (tmp_path / "qe.tsv").write_text("lang\tverbalisation\trelation\tqe_delta\nru\tgt\tP19\t1\n", encoding="utf-8")
+    with pytest.raises(UserError, match="no QE gain for ru gt P36"):
         run_small("qe", write_small_dumps(tmp_path / "dumps"), tmp_path / "out", "--qe", str(tmp_path / "qe.tsv"))
 
 

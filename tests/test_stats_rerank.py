@@ -116,11 +116,7 @@ def test_each_protocols_scores_by_the_others_rule(runs: Path, tmp_path: Path, ca
 
 
 BAD = {
-    "unknown function": (["--linking", "best"], "unknown linking function 'best'; choose from lp, mean"),
-    "bad parameter": (["--linking", "slln:2"], "the exponent of slln lies between 0 (lp) and 1 (mean)"),
-    "bad k": (["--k", "0,1"], "'0,1' is no list of whole numbers from 1"),
     "unknown ties": (["--ties", "best"], "argument --ties: invalid choice: 'best'"),
-    "mid-ranks in paper dumps": (["--ties", "mid"], "--ties mid: dumps of protocol paper hold whole ranks"),
     "no such language": (["--langs", "ru"], "no rank dump in"),
 }  # fmt: skip
 
