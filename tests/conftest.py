@@ -32,11 +32,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.data)
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("data") and not _DATA.is_dir():  # here, so that the summary counts them in one line
+        pytest.skip(f"needs the published data; none at {_DATA} (set FLUENT_DATA)")
+
+
 @pytest.fixture(scope="session")
 def published() -> Path:
     """Folder of the published data."""
-    if not _DATA.is_dir():
-        pytest.skip(f"needs the published data; none at {_DATA} (set FLUENT_DATA)")
     return _DATA
 
 
