@@ -13,7 +13,8 @@ from fluent.scoring.causal import CausalScorer
 from fluent.scoring.contract import Candidate, Request
 from fluent.scoring.selfcheck import Reach
 from fluent.scoring.shallow import first_layers
-from tests.tiny import ARCHITECTURES, LIMITED, LONG_TAIL, byte_level_tokenizer, tiny_model, tiny_scorer
+from tests.long_tail import LONG_TAIL
+from tests.tiny import ARCHITECTURES, LIMITED, byte_level_tokenizer, tiny_model, tiny_scorer
 
 GAP = 5e-4
 EXPECTED = {

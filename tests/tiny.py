@@ -12,6 +12,7 @@ from transformers import PreTrainedTokenizerFast
 from fluent.scoring.causal import CausalScorer
 from fluent.scoring.contract import Request, Tokenisation
 from fluent.scoring.models import LoadedModel
+from tests.long_tail import LONG_TAIL
 
 _SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
 _GROUPED = {**_SMALL, "intermediate_size": 48, "num_key_value_heads": 2, "max_position_embeddings": 128, "head_dim": 8}
@@ -62,9 +63,6 @@ LIMITED: dict[str, tuple[str, dict[str, Any]]] = {
     "gemma3": ("Gemma3Text", {**_GROUPED, "max_position_embeddings": 512, "num_hidden_layers": 6, "sliding_window": 8}),
 }  # fmt: skip
 """Models whose arithmetic changes with length, position in the pack, or from layer to layer, with small limits."""
-
-
-LONG_TAIL: dict[str, tuple[str, dict[str, Any]]] = {}
 
 
 def tiny_model(architecture: str, vocabulary: int, seed: int = 0) -> Any:
