@@ -1,22 +1,15 @@
-"""Weights in oneDNN's order, the head in slices, layers in place: the same numbers as the plain model gives."""
+"""Weights in oneDNN's order, the head in slices: the same numbers as the plain model gives."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
-from types import MethodType
-from typing import Any
 
 import pytest
 import torch
-from transformers import LlamaConfig
-from transformers.models.llama.modeling_llama import LlamaMLP
 
 from fluent.scoring import packed_linear as packed_module
-from fluent.scoring import selfcheck
 from fluent.scoring.contract import Arithmetic, Candidate, Request
-from fluent.scoring.in_place import write_apart, write_over
 from fluent.scoring.packed_linear import SLICE, PackedHead, can_pack, pack, unpack
 from tests.tiny import byte_level_tokenizer, tiny_model, tiny_scorer
 
@@ -91,109 +84,10 @@ def test_a_packed_head_scores_as_a_plain_one(monkeypatch: pytest.MonkeyPatch, ar
         assert [c.logprob for c in one.candidates] == pytest.approx([c.logprob for c in other.candidates], abs=tolerance)
 
 
-@torch.inference_mode()
-@pytest.mark.parametrize(
-    ("architecture", "taken"),
-    [
-        ("llama", {"norm": 5, "gated": 2, "attention": 2, "layer": 2}),
-        ("qwen2", {"norm": 5, "gated": 2}),
-        ("gemma2", {}),
-        ("gpt2", {}),
-        ("mamba2", {"norm": 3}),  # its other norms take a gate
-    ],
-)
-def test_layers_work_in_place_only_where_they_give_the_same_numbers(architecture: str, taken: dict[str, int]) -> None:
-    model = tiny_model(architecture, 300)
-    ids = torch.tensor([[5, 7, 9, 250], [8, 8, 8, 2]])
-    before = model(ids).logits
-    assert write_over(model) == sum(taken.values())
-    assert write_over(model) == 0
-    forwards = Counter(vars(module)["forward"].__name__ for module in model.modules() if "forward" in vars(module))
-    assert forwards == {f"_{name}": count for name, count in taken.items()}
-    assert torch.allclose(model(ids).logits, before, atol=1e-4)
-    assert torch.equal(model(ids).logits, model(ids).logits)
-    write_apart(model)
-    assert torch.equal(model(ids).logits, before)
-    assert not any("forward" in vars(module) for module in model.modules())
-
-
-@torch.inference_mode()
-def test_attention_in_place_leaves_a_cache_with_the_models_own_keys() -> None:
-    model = tiny_model("llama", 300)
-    ids = torch.tensor([[5, 7, 9, 250]])
-    own = model(ids, use_cache=True).past_key_values
-    write_over(model)
-    cached = model(ids[:, :3], use_cache=True).past_key_values
-    assert torch.allclose(model(ids[:, 3:], cache=cached).logits[:, -1], model(ids).logits[:, -1], atol=1e-4)
-    for ours, theirs in zip(cached.layers, own.layers, strict=True):
-        assert torch.allclose(ours.keys, theirs.keys, atol=1e-5)
-
-
-@torch.inference_mode()
-@pytest.mark.parametrize("part", ["norm", "gated", "attention"])
-def test_a_module_that_would_give_other_numbers_stays_as_it_is(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = tiny_model("llama", 300)
-    layer = model.model.layers[0]
-    module = {"norm": layer.input_layernorm, "gated": layer.mlp, "attention": layer.self_attn}[part]
-    own = type(module).forward
-
-    def otherwise(self: Any, *args: Any, **more: Any) -> Any:
-        result = own(self, *args, **more)
-        return (result[0] + 0.01, *result[1:]) if isinstance(result, tuple) else result + 0.01
-
-    monkeypatch.setattr(type(module), "forward", otherwise)
-    write_over(model)
-    assert "forward" not in vars(module)
-    assert ("forward" in vars(layer)) == (part == "norm")
-
-
-class Gated(torch.nn.Module):
-    """A norm with a gate, of which ``LlamaRMSNorm`` has none."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = torch.nn.Parameter(torch.ones(8))
-        self.variance_epsilon = 1e-6
-
-    def forward(self, hidden: torch.Tensor, gate: torch.Tensor | None = None) -> torch.Tensor:
-        scaled = hidden * torch.rsqrt(hidden.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
-        return self.weight * (scaled if gate is None else scaled * gate)
-
-
-class Refusing(Gated):
-    """One that wants rows of another size."""
-
-    def forward(self, hidden: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
-        return hidden.view(7, 7)
-
-
-@pytest.mark.parametrize("kind", [Gated, Refusing])
-def test_a_module_that_only_looks_like_a_known_one_stays_as_it_is(kind: type[torch.nn.Module]) -> None:
-    module = kind()
-    assert write_over(module) == 0
-    assert "forward" not in vars(module)
-
-
-@torch.inference_mode()
-@pytest.mark.parametrize("activation", ["gelu", "gelu_pytorch_tanh", "relu"])
-def test_gated_layers_with_another_activation_stay_as_they_are_however_small_their_weights(activation: str) -> None:
-    layer = LlamaMLP(LlamaConfig(hidden_size=32, intermediate_size=64, hidden_act=activation))
-    for parameter in layer.parameters():
-        parameter.normal_(std=0.003)
-    assert write_over(layer) == 0
-    layer.act_fn = torch.nn.SiLU()
-    assert write_over(layer) == 1
-
-
-def test_the_check_at_load_takes_back_what_works_in_place_before_it_gives_up_packing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(self: Any, hidden: torch.Tensor) -> torch.Tensor:
-        return torch.full_like(hidden, float("nan"))
-
-    def write_wrong(model: Any) -> int:
-        model.model.norm.forward = MethodType(wrong, model.model.norm)
-        return 1
-
-    monkeypatch.setattr(selfcheck, "write_over", write_wrong)
-    monkeypatch.setattr(selfcheck, "write_apart", lambda model: vars(model.model.norm).pop("forward"))
-    record = tiny_scorer("llama", byte_level_tokenizer()).describe().self_check["packed_linear"]
-    assert record.startswith("15 layers, 0 modules in place, largest gap")
+def test_weights_stay_as_they_are_where_the_packed_ones_fail_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PackedHead, "log_probabilities", lambda self, hidden, rows, tokens: torch.full((len(rows),), math.nan))
+    scorer = tiny_scorer("llama", byte_level_tokenizer())
+    assert scorer.describe().self_check["packed_linear"].startswith("no: ")
+    assert type(scorer.loaded.model.get_output_embeddings()) is torch.nn.Linear
+    (score,) = scorer.score([Request("a prompt", CANDIDATES)], tokenisation="separate")
+    assert all(candidate.logprob < 0 for candidate in score.candidates)

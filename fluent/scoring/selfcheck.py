@@ -20,7 +20,6 @@ from fluent.console import UserError, note
 from fluent.scoring.comparing import TOLERANCE, Comparison, reason_for
 from fluent.scoring.failures import is_out_of_memory
 from fluent.scoring.fixture import Pack, pack_of, sentences
-from fluent.scoring.in_place import write_apart, write_over
 from fluent.scoring.network import Network
 from fluent.scoring.packed_linear import can_pack, pack, unpack
 from fluent.scoring.paths import PaddedPath, Path
@@ -228,7 +227,7 @@ def _probe(network: Network) -> tuple[Network | None, str]:
 
 
 def _pack(check: Check, trial: Trial) -> str:
-    """Pack the linear layers, let modules work in place, and check again; what fails the check comes back as it was."""
+    """Pack the linear layers, and check again; what fails the check comes back as it was."""
     network = check.network
     reason = can_pack(network.model)
     if reason is not None:
@@ -239,14 +238,9 @@ def _pack(check: Check, trial: Trial) -> str:
         if at_size.trouble is not None:
             return f"no: {at_size.trouble}"
     count = pack(network.model, network.head if trial.by_hand else None)
-    in_place = write_over(network.model)
     runner = check.runner(network, trial.name, trial.by_hand)
     seen = compare(runner, check.sentences, check.whole, TOLERANCE["float32"])
-    if seen.trouble is not None and in_place:
-        write_apart(network.model)
-        in_place = 0
-        seen = compare(runner, check.sentences, check.whole, TOLERANCE["float32"])
     if seen.trouble is not None:
         unpack(network.model)
         return f"no: {seen.trouble}"
-    return f"{count} layers, {in_place} modules in place, largest gap {seen.gap:.1e}, {seen.rank_changes} ranks changed"
+    return f"{count} layers, largest gap {seen.gap:.1e}, {seen.rank_changes} ranks changed"
