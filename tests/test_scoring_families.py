@@ -6,6 +6,7 @@ many, too few or cut otherwise loses the fact.
 
 from __future__ import annotations
 
+import copy
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +21,7 @@ from fluent.scoring.masked_contract import TypedQuery
 from fluent.scoring.models import LoadedModel
 from fluent.scoring.spelling import readable, spellings
 from fluent.scoring.tokens import PromptTokeniser, SlotTokeniser
-from tests.tokenizer_families import FAMILIES, facts, family, natural, sentences
+from tests.tokenizer_families import FAMILIES, facts, family, natural, sentences, unknown_is_bos
 
 END_MARKS = {"roberta", "roberta-prefix-space", "llama2-end-mark", "t5", "xlm-roberta"}
 FRONTS = {"gpt2": ("0", "1"), "t5": ("0", "0"), "xglm": ("</s>", "</s>"), "bert-cased": ("[CLS]", "[CLS]"),
@@ -109,6 +110,47 @@ def test_a_prefix_further_on_in_a_prompt_is_said_once(capsys: pytest.CaptureFixt
     tokeniser.tokenise(requests, "separate")
     tokeniser.tokenise(requests, "joint")
     assert capsys.readouterr().err.count("holds '<s>' as text") == 1
+
+
+def test_an_unknown_word_is_no_prefix_although_the_same_token_stands_for_both(capsys: pytest.CaptureFixture[str]) -> None:
+    tokeniser = PromptTokeniser(unknown_is_bos())
+    assert (tokeniser.text.front, tokeniser.text.back) == ((0,), ())
+    for prompt, prefixes in {"Qq": 2, "Qq The": 2, "The Qq": 2, "<e> The": 1}.items():
+        for how in ("separate", "joint"):
+            (tokens,) = tokeniser.tokenise([Request(prompt, (Candidate(" capital"),))], how)  # type: ignore[arg-type]
+            assert tokens.candidates[0].sequence.count(0) == prefixes
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("name", "prompt", "form", "tail"), [
+    ("unigram-bytes", "是", "法语", "。"),  # one run of unknown characters, whose bytes share a span
+    ("unigram-bytes", "Lima 是", "л法", "语です。"),
+    ("gemma", "是", "拿大", "л"),
+])  # fmt: skip
+def test_bytes_belong_to_the_character_that_they_are_of(name: str, prompt: str, form: str, tail: str) -> None:
+    tokenizer = family(name)
+    for end in ("", tail):
+        (tokens,) = PromptTokeniser(tokenizer).tokenise([Request(prompt, (Candidate(form, end),))], "joint")[0].candidates
+        own = tokens.scored[: len(tokens.scored) - tokens.tail_tokens]
+        assert (tokenizer.decode(list(own)), tokens.straddles) == (form, False)
+    (slot,) = SlotTokeniser(tokenizer).tokenise([(prompt, tail, (form,))])
+    assert tokenizer.decode(list(slot.filling.pieces[0])) == form
+
+
+def test_unknown_pieces_that_cannot_be_told_apart_are_the_forms() -> None:
+    tokenizer = family("slow-bert")  # 语, < and / are unknown, and one span
+    tokeniser = PromptTokeniser(tokenizer)
+    (tokens,) = tokeniser.tokenise([Request("l'", (Candidate("法语", "</s>"),))], "joint")[0].candidates
+    assert tokenizer.convert_ids_to_tokens(list(tokens.scored)) == ["法", *["[UNK]"] * 3, "s", "[UNK]"]
+    assert tokens.tail_tokens == 2
+
+
+def test_a_tokenizer_that_takes_special_tokens_for_text_does_so_in_every_mode() -> None:
+    tokenizer = copy.deepcopy(family("gpt2"))
+    tokenizer.split_special_tokens = True
+    tokeniser = PromptTokeniser(tokenizer)
+    (tokens,) = tokeniser.tokenise([Request("The</s>", (Candidate("Lima"),))], "joint")[0].candidates
+    assert list(tokens.sequence[1:]) == tokenizer("The</s>Lima")["input_ids"] and 2 not in tokens.sequence
 
 
 def test_candidates_of_equal_length_share_a_forward_wherever_their_context_is_the_same() -> None:

@@ -128,6 +128,24 @@ def _metaspace(scheme: str, split: bool = True) -> Tokenizer:
     return tokenizer
 
 
+def _unigram_bytes() -> Tokenizer:
+    """Unigram that writes what it does not know as bytes (llm-jp and other Japanese models), with few pieces beside the alphabet."""
+    pieces = [(f"<0x{byte:02X}>", -20.0) for byte in range(256)] + [("▁", -2.0)] + [(letter, -3.0) for letter in "abcdeilmnoprstuLP"]
+    tokenizer = Tokenizer(models.Unigram([(token, 0.0) for token in SPECIAL] + pieces, unk_id=3, byte_fallback=True))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never", split=False)
+    tokenizer.decoder = _pieces_decoder()
+    return tokenizer
+
+
+def unknown_is_bos() -> PreTrainedTokenizerFast:
+    """Words, with one token for begin, end and unknown."""
+    words = ["<e>", *sorted({word for sentence in sentences() for word in sentence.split()})]
+    tokenizer = Tokenizer(models.WordLevel({word: number for number, word in enumerate(words)}, unk_token="<e>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.post_processor = processors.TemplateProcessing(single="<e> $A", special_tokens=[("<e>", 0)])
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<e>", eos_token="<e>", unk_token="<e>")
+
+
 def _wordpiece(lowercase: bool) -> PreTrainedTokenizerFast:
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
@@ -182,6 +200,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "metaspace-first": lambda: _wrap(_metaspace("first"), "<s> $A </s>"),
     "metaspace-never": lambda: _wrap(_metaspace("never"), "<s> $A </s>"),
     "metaspace-unsplit": lambda: _wrap(_metaspace("always", split=False), "</s> <s> $A </s>"),
+    "unigram-bytes": lambda: _wrap(_unigram_bytes(), "<s> $A"),
     "xlm-roberta": lambda: _library(XLMRobertaTokenizer),
     "xglm": lambda: _library(XGLMTokenizer),
     "t5": lambda: _library(T5Tokenizer),

@@ -8,7 +8,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-_BYTE_TOKEN = re.compile("<0x([0-9A-F]{2})>")
+BYTE_TOKEN = re.compile("<0x([0-9A-F]{2})>")
 
 
 def spellings(tokenizer: Any, token_ids: Sequence[int]) -> list[str]:
@@ -22,7 +22,7 @@ def spellings(tokenizer: Any, token_ids: Sequence[int]) -> list[str]:
     added = {token.content for token in tokenizer.added_tokens_decoder.values()}
     kind = _spelling_of(tokenizer)
     for token in map(str, tokenizer.convert_ids_to_tokens(list(token_ids))):
-        raw = None if token in added and not _BYTE_TOKEN.fullmatch(token) else _token_bytes(token, kind)
+        raw = None if token in added and not BYTE_TOKEN.fullmatch(token) else _token_bytes(token, kind)
         text, unfinished = (token, b"") if raw is None else _readable(raw, unfinished)
         shown.append(text)
     return shown
@@ -60,7 +60,7 @@ def _token_bytes(token: str, kind: str) -> bytes | None:
     if kind == "bytes":
         return bytes(_BYTES[character] for character in token) if set(token) <= _BYTES.keys() else None
     if kind == "pieces":
-        byte = _BYTE_TOKEN.fullmatch(token)
+        byte = BYTE_TOKEN.fullmatch(token)
         return bytes.fromhex(byte[1]) if byte else token.replace("▁", " ").encode()
     return token.encode()
 

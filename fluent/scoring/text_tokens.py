@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 import string
@@ -13,6 +14,7 @@ from typing import Any, Protocol
 from tokenizers import Tokenizer
 
 from fluent.console import UserError
+from fluent.scoring.spelling import BYTE_TOKEN
 
 Ids = tuple[int, ...]
 
@@ -44,6 +46,7 @@ class TextTokeniser:
         self._offsets = _offset_tokenizer(tokenizer)
         settings = json.loads(self._offsets.to_str()) if self._offsets is not None else None
         self.cuts_before_blanks = settings is not None and _cuts_before_blanks(settings)
+        self._fuses_bytes = settings is not None and settings["model"]["type"] == "Unigram" and settings["model"]["byte_fallback"]
         # Added tokens that swallow neighbouring blanks (RoBERTa's <mask>): a text that holds one is tokenised whole.
         self.greedy = tuple(t["content"] for t in settings["added_tokens"] if _is_greedy(t)) if settings is not None else ()
 
@@ -61,20 +64,23 @@ class TextTokeniser:
             return {}
         if self._offsets is not None:
             encoded: list[Any] = self._offsets.encode_batch(distinct, add_special_tokens=False)
+            if self._fuses_bytes:
+                encoded = [_bytes_by_character(one) for one in encoded]
             return dict(zip(distinct, encoded, strict=True))
         return {text: _align(self.tokenizer, text, ids) for text, ids in zip(distinct, self.alone(distinct), strict=True)}
 
 
 def special_tokens_around(tokenizer: Any) -> tuple[Ids, Ids]:
     """What the tokenizer puts before and behind a text by default."""
-    for text in ("a", "1", "."):
+    texts = ("a", "1", ".", tokenizer.decode([len(tokenizer) // 2]))
+    for text in texts:
         with_special, bare = (tuple(tokenizer(text, add_special_tokens=add)["input_ids"]) for add in (True, False))
-        for start in range(len(with_special) - len(bare) + 1):
-            if bare and with_special[start : start + len(bare)] == bare:
-                return with_special[:start], with_special[start + len(bare) :]
+        starts = [n for n in range(len(with_special) - len(bare) + 1) if bare and with_special[n : n + len(bare)] == bare]
+        if len(starts) == 1:  # two where an unknown word is the prefix's token again
+            return with_special[: starts[0]], with_special[starts[0] + len(bare) :]
     raise UserError(
-        f"tokenizer of {tokenizer.name_or_path} gives 'a', '1' and '.' other tokens with special tokens than without,"
-        " so its prefix cannot be told; check its files"
+        f"tokenizer of {tokenizer.name_or_path} gives {', '.join(map(repr, texts))} other tokens with special tokens than"
+        " without, so its prefix cannot be told; check its files"
     )
 
 
@@ -103,6 +109,7 @@ def _offset_tokenizer(tokenizer: Any) -> Tokenizer | None:
     copy = Tokenizer.from_str(backend.to_str())
     copy.no_truncation()
     copy.no_padding()
+    copy.encode_special_tokens = getattr(tokenizer, "split_special_tokens", False)
     try:
         copy.post_processor = None
     except (TypeError, AttributeError):
@@ -177,6 +184,20 @@ class _Aligned:
     def token_to_chars(self, token: int) -> tuple[int, int] | None:
         """A token's span."""
         return self.offsets[token]
+
+
+def _bytes_by_character(encoded: Any) -> _Aligned:
+    """Spans of byte tokens one character each: Unigram gives all bytes of a run of unknown characters one common span."""
+    ids, offsets, tokens = list(encoded.ids), list(encoded.offsets), encoded.tokens
+    first = 0
+    for (start, end), run in itertools.groupby(list(offsets)):
+        last = first + len(list(run))
+        raw = [BYTE_TOKEN.fullmatch(token) for token in tokens[first:last]]
+        characters = [len(c.encode()) for c in bytes.fromhex("".join(b[1] for b in raw if b)).decode(errors="replace")]
+        if all(raw) and len(characters) == end - start and sum(characters) == last - first:  # not where characters were normalised away
+            offsets[first:last] = [(start + n, start + n + 1) for n, size in enumerate(characters) for _ in range(size)]
+        first = last
+    return _Aligned(ids, offsets)
 
 
 def _align(tokenizer: Any, text: str, ids: Ids) -> _Aligned:

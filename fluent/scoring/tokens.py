@@ -17,7 +17,6 @@ from typing import Any
 
 from fluent.console import UserError, note
 from fluent.scoring.contract import Request, Tokenisation
-from fluent.scoring.spelling import spellings
 from fluent.scoring.text_tokens import Ids, Spans, TextTokeniser, is_solid, prefix_name
 
 Pair = tuple[str, str, str]
@@ -94,30 +93,34 @@ class PromptTokeniser:
             end = len(prompt) + len(text) if tail else None
             first, last = tokens_in(spans, len(prompt), end)
             straddles = first < len(spans.ids) and _start(spans, first) < len(prompt)
-            ids = self._in_front("joint", tuple(spans.ids))
+            ids = self._in_front("joint", prompt + text, tuple(spans.ids))
             start = first + len(ids) - len(spans.ids)
             result[prompt, text, tail] = CandidateTokens(ids, start, len(spans.ids) - last, straddles)
         return result
 
     def _prompts(self, texts: Iterable[str], tokenisation: Tokenisation) -> dict[str, Ids]:
         distinct = list(dict.fromkeys(texts))
-        prompts = {text: self._in_front(tokenisation, ids) for text, ids in zip(distinct, self.text.alone(distinct), strict=True)}
+        prompts = {text: self._in_front(tokenisation, text, ids) for text, ids in zip(distinct, self.text.alone(distinct), strict=True)}
         self._warn_of_doubled(prompts, self.prefix(tokenisation))
         return prompts
 
-    def _in_front(self, tokenisation: Tokenisation, ids: Ids) -> Ids:
+    def _in_front(self, tokenisation: Tokenisation, text: str, ids: Ids) -> Ids:
         """The prefix and the ids, less what of the prefix the text itself begins with (a chat template's literal BOS)."""
         prefix = self.prefix(tokenisation)
-        there = next((n for n in range(len(prefix), 0, -1) if ids[:n] == prefix[-n:]), 0)
-        return prefix[: len(prefix) - there] + ids
+        spelt = self.tokenizer.convert_ids_to_tokens(list(prefix))
+        for n in range(len(prefix), 0, -1):
+            if ids[:n] == prefix[-n:] and text.lstrip().startswith(spelt[-n]):  # and not an unknown word, where BOS stands for it
+                return prefix[: len(prefix) - n] + ids
+        return prefix + ids
 
     def _warn_of_doubled(self, prompts: Mapping[str, Ids], prefix: Ids) -> None:
         """Once: a prompt that holds the prefix's token again further on, which is seldom meant."""
+        names = self.tokenizer.convert_ids_to_tokens(list(prefix))
         for text, ids in prompts.items():
-            if not self._warned and any(token in prefix for token in ids[len(prefix) :]):
+            again = [name for token, name in zip(prefix, names, strict=True) if token in ids[len(prefix) :] and name in text]
+            if again and not self._warned:
                 self._warned = True
-                spelt = "".join(spellings(self.tokenizer, prefix))
-                note(f"the prompt {text[:60]!r} holds {spelt!r} as text, behind the one that every prompt begins with")
+                note(f"the prompt {text[:60]!r} holds {again[0]!r} as text, behind the one that every prompt begins with")
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +241,7 @@ def tokens_in(spans: Spans, start: int, end: int | None) -> tuple[int, int]:
     if end is None:
         return first, count
     last = _first_ending_after(spans, end)
-    if last < count and _span(spans, last)[0] < end:
+    while last < count and _span(spans, last)[0] < end:  # several where they are parts of one character
         last += 1
     return first, max(first, last)
 
