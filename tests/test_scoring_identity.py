@@ -110,6 +110,26 @@ def test_pickles_count_where_they_are_the_weights(folder: Path) -> None:
     assert len({first, second, third, model_identity(str(folder))}) == 4
 
 
+def test_pickles_count_beside_safetensors_that_are_no_weights_of_it(folder: Path) -> None:
+    next(folder.glob("*.safetensors")).rename(folder / "consolidated.safetensors")
+    for file in (*folder.glob("model-*.safetensors"), folder / "model.safetensors.index.json"):
+        file.unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"x")
+    first = model_identity(str(folder))
+    (folder / "pytorch_model.bin").write_bytes(b"y")
+    assert model_identity(str(folder)) != first
+
+
+def test_weights_that_an_index_names_by_their_whole_path_count(folder: Path, tmp_path: Path) -> None:
+    part = next(folder.glob("model-*.safetensors"))
+    moved = part.rename(tmp_path / part.name)
+    index = folder / "model.safetensors.index.json"
+    index.write_text(index.read_text(encoding="utf-8").replace(f'"{part.name}"', json.dumps(str(moved))), encoding="utf-8")
+    first = model_identity(str(folder))
+    change_byte(moved, moved.stat().st_size - 1)
+    assert model_identity(str(folder)) != first
+
+
 def test_weights_in_a_sub_folder_count(folder: Path) -> None:
     part = next(folder.glob("*.safetensors"))
     (folder / "sub").mkdir()

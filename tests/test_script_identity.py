@@ -86,6 +86,8 @@ def test_a_copy_of_the_model_is_the_same_model(world: Path, rank: Rank) -> None:
     (world / "elsewhere").mkdir()
     (world / "model").rename(world / "elsewhere" / "model")
     assert rank("--model", "elsewhere/model").startswith("nothing to do")
+    (world / "renamed").symlink_to(world / "elsewhere" / "model")
+    assert rank("--model", "renamed").startswith("nothing to do")
 
 
 def cut(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from fluent.console import UserError, run_main
 from fluent.ranking.outputs import check_folder
 from fluent.ranking.settings import Settings
 from fluent.records.dump import read_dump
-from fluent.records.run import read_run
+from fluent.records.run import read_run, write_run
 from fluent.records.scores import read_scores
 from fluent.records.source import open_source
 from processor import Processor
@@ -136,6 +137,10 @@ def test_folders_that_must_not_be_written_or_read(runs: Path, tmp_path: Path, ca
     rerank(capsys, "--scores", paper, "--linking", "mean", "--out", tmp_path / "mean")
     assert rerank(capsys, "--scores", paper, "--linking", "mean", "--out", tmp_path / "mean")[0] == 0
     assert "holds dumps of another making" in rerank(capsys, "--scores", paper, "--out", tmp_path / "mean")[2]
+    other = Path(shutil.copytree(paper, tmp_path / "other weights"))
+    for run in other.glob("*.run.json"):
+        write_run(run, replace(read_run(run), revision="local-0123456789abcdef"))
+    assert "holds dumps of another making" in rerank(capsys, "--scores", other, "--linking", "mean", "--out", tmp_path / "mean")[2]
     with pytest.raises(UserError, match="another ranking rule .stats.py rerank made them"):
         check_folder(Settings(model="stand-in", out=tmp_path / "mean"), open_source(paper), [])
     assert "was itself ranked again" in rerank(capsys, "--scores", tmp_path / "mean", "--out", tmp_path / "x")[2]

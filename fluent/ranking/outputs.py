@@ -229,7 +229,10 @@ def _difference(settings: Settings, record: RunRecord, model: Model) -> str:
     was, asked = record.extras.get("asked", {}), settings.asked()
     made: dict[str, tuple[object, object]] = {name: (was.get(name), asked[name]) for name in _DECIDING}
     if model.revision is not None:
-        made |= {"model": (record.model, model.model), "revision": (record.revision, model.revision)}
+        made["model"] = (record.model, model.model)
+        if record.revision == model.revision and model.revision.startswith("local-"):
+            del made["model"]  # one content under two names is one model
+        made["revision"] = (record.revision, model.revision)
     if model.dtype is not None:
         made["dtype"] = (record.dtype, model.dtype)
     made["edition of the protocol"] = (record.rules, rules_of(settings))

@@ -151,6 +151,9 @@ def _ties(arguments: argparse.Namespace, protocol: ProtocolName) -> Ties:
     return ties
 
 
+_MAKING = ("model", "revision", "dtype", "protocol", "rules", "pool_size", "sampling", "ties", "arithmetic", "tokenisation", "bos")
+
+
 def _check_out(out: Path, new_records: Sequence[RunRecord]) -> None:
     """Refuse a folder with dumps of another making."""
     if not out.is_dir():
@@ -158,9 +161,7 @@ def _check_out(out: Path, new_records: Sequence[RunRecord]) -> None:
     new = new_records[0]
     for _, _, name in find_dumps(open_source(out)):
         there = read_run(run_path(out / name)) if run_path(out / name).exists() else None
-        same = there is not None and all(
-            getattr(there, field) == getattr(new, field) for field in ("model", "dtype", "protocol", "ties", "arithmetic")
-        )
+        same = there is not None and all(getattr(there, field) == getattr(new, field) for field in _MAKING)
         if not same or scores_path(out / name).exists():
             raise UserError(f"--out {out} holds dumps of another making ({name}): name an empty folder")
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ _HARMLESS = (
 """Files of a model's folder that nothing here reads. ``generation_config.json`` is none of them: answers that a model writes
 (translations, ``cpopqa ask``) depend on it."""
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+_PREFERRED = ("model.safetensors", "model.safetensors.index.json")
+"""Beside one of these no pickle is read; beside other safetensors (``consolidated.safetensors``) they are the weights."""
 _BESIDE_GGUF = ("tokenizer*", "vocab*", "merges.txt", "added_tokens.json", "special_tokens_map.json", "*.model", "generation_config.json")
 """What transformers looks for beside a GGUF file, although that holds a tokenizer of its own."""
 _ADAPTER = "adapter_config.json"
@@ -140,8 +143,8 @@ def _files(source: ModelSource) -> list[Path]:
     if source.gguf_file:
         return [file for file in present if file.name == source.gguf_file or _is_like(file, _BESIDE_GGUF)]
     files = [file for file in present if not _is_like(file, _HARMLESS)]
-    if any(file.suffix == ".safetensors" for file in files) and not _names_its_weights(folder):
-        files = [file for file in files if not _is_like(file, _PICKLES)]  # never read beside safetensors
+    if any(file.name in _PREFERRED for file in files) and not _names_its_weights(folder):
+        files = [file for file in files if not _is_like(file, _PICKLES)]
     return sorted({*files, *(folder / part for index in files for part in _parts(index) if (folder / part).is_file())})
 
 
@@ -167,7 +170,7 @@ def _parts(file: Path) -> set[str]:
 def _digest(folder: Path, files: list[Path]) -> str:
     digest = hashlib.sha256()
     for file, sha in zip(files, file_hashes(files), strict=True):
-        digest.update(f"{file.relative_to(folder).as_posix()}\0{sha}\n".encode())
+        digest.update(f"{Path(os.path.relpath(file, folder)).as_posix()}\0{sha}\n".encode())
     return digest.hexdigest()
 
 
