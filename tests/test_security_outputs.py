@@ -59,7 +59,7 @@ def made(dumps: Path) -> Path:
     shared = ["--stats", str(dumps), "--langs", "ru,cs", "--relations", "P19,P36"]
     for command, style in (("general", "clean"), ("relations", "paper"), ("qe", "paper")):
         assert stats.main([command, *shared, "--style", style, "--tables", str(out / style)]) == 0
-    assert stats.main(["compare", *shared, "--resamples", "200", "--tables", str(out / "clean")]) == 0
+    assert stats.main(["compare", *shared, "--resamples", "200", "--tables", str(out / "clean"), "--graphs", str(out / "graphs")]) == 0
     assert stats.main(["audit", *shared, "--tables", str(out / "clean")]) == 0
     assert stats.main(["graphs", *shared, "--only", "general", "--graphs", str(out / "graphs")]) == 0
     assert stats.main(["report", *shared, "--resamples", "200", "--out", str(out / "report.html")]) == 0
