@@ -19,6 +19,7 @@ from fluent.scoring.contract import Candidate, Request
 from fluent.scoring.masked import MaskedScorer
 from fluent.scoring.masked_contract import TypedQuery
 from fluent.scoring.models import LoadedModel
+from fluent.scoring.planning import make_plan
 from fluent.scoring.spelling import readable, spellings
 from fluent.scoring.tokens import PromptTokeniser, SlotTokeniser
 from tests.tokenizer_families import FAMILIES, facts, family, natural, sentences, unknown_is_bos
@@ -31,10 +32,16 @@ FRONTS = {"gpt2": ("0", "1"), "t5": ("0", "0"), "xglm": ("</s>", "</s>"), "bert-
 class Memory(torch.nn.Module):
     """A masked model that has seen some sequences and nothing else."""
 
+    dtype = torch.float32
+
     def __init__(self, seen: list[list[int]], mask: int, vocabulary: int) -> None:
         super().__init__()
         self.seen, self.mask = seen, mask
         self.config = SimpleNamespace(vocab_size=vocabulary, get_text_config=lambda: self.config)
+        self.base_model = self.embeddings = torch.nn.Embedding(vocabulary, 1)
+
+    def get_input_embeddings(self) -> torch.nn.Embedding:
+        return self.embeddings
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:
         logits = torch.zeros((*input_ids.shape, self.config.vocab_size))
@@ -145,6 +152,14 @@ def test_unknown_pieces_that_cannot_be_told_apart_are_the_forms() -> None:
     assert tokens.tail_tokens == 2
 
 
+@pytest.mark.parametrize("how", ["separate", "joint"])
+def test_a_form_of_no_tokens_is_not_scored_by_its_tail(how: Any) -> None:
+    tokeniser = PromptTokeniser(family("bert-cased"))
+    requests = [Request("The capital is", (Candidate(form, "."), Candidate(" Lima", "."))) for form in (" \u200b", " Rome")]
+    plan = make_plan(requests, how, tokeniser, token_budget=100, max_length=None)
+    assert list(plan.unscorable) == [0] and "has no tokens after prompt" in plan.unscorable[0]
+
+
 def test_a_tokenizer_that_takes_special_tokens_for_text_does_so_in_every_mode() -> None:
     tokenizer = copy.deepcopy(family("gpt2"))
     tokenizer.split_special_tokens = True
@@ -156,8 +171,8 @@ def test_a_tokenizer_that_takes_special_tokens_for_text_does_so_in_every_mode() 
 def test_candidates_of_equal_length_share_a_forward_wherever_their_context_is_the_same() -> None:
     scorer = remembering("roberta")
     fed: list[int] = []
-    run = scorer._run
-    scorer._run = lambda copies, on_batch: (fed.append(len(copies)), run(copies, on_batch))[1]  # type: ignore[method-assign]
+    run = scorer.network.run
+    scorer.network.run = lambda copies, on_batch=None: (fed.append(len(copies)), run(copies, on_batch))[1]  # type: ignore[method-assign]
     known = facts()["en"]
     candidates = tuple(dict.fromkeys(city for _, city, _ in known))
     results = scorer.typed([TypedQuery(left, right, candidates) for left, _, right in known])

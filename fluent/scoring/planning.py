@@ -96,7 +96,7 @@ def _trouble(request: Request, found: RequestTokens, tokeniser: PromptTokeniser,
         return f"prompt {request.prompt!r} has no tokens (tokenizer {tokeniser.tokenizer.name_or_path} puts no BOS in front)"
     longest = len(found.prompt)
     for candidate, tokens in zip(request.candidates, found.candidates, strict=True):
-        if tokens.start == len(tokens.sequence):
+        if tokens.start == len(tokens.sequence) - tokens.tail_tokens:
             return f"candidate {candidate.text!r} has no tokens after prompt {request.prompt!r}"
         if tokens.start == 0:
             return f"candidate {candidate.text!r} merges with the whole prompt {request.prompt!r}, and no token stands before them"
