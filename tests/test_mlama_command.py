@@ -61,7 +61,7 @@ def test_query_writes_one_table_a_relation_with_its_signature(toy: Path, model: 
 
 
 def test_what_is_finished_is_not_asked_again_and_what_changed_is(
-    toy: Path, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    toy: Path, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     loads = []
     monkeypatch.setattr(query_module, "load", lambda options: loads.append(options) or tiny_masked())
@@ -72,13 +72,17 @@ def test_what_is_finished_is_not_asked_again_and_what_changed_is(
     assert query(data, options) == files and len(loads) == 1
     files[0].unlink()
     query(data, options)
-    assert len(loads) == 2
+    assert len(loads) == 2 and "is asked again" not in capsys.readouterr().err
     assert {path for path in files if path.stat().st_mtime_ns != before[path]} == {files[0]}
     query(data, Options(model, "tyq", tmp_path / "out", top=2))
-    assert len(loads) == 3
+    assert len(loads) == 3 and f"is asked again: {files[0]} was made with another top (5, now 2)" in capsys.readouterr().err
     assert query(data, options) and len(loads) == 4
     flip_bit(Path(model) / "model.safetensors")
     assert query(data, options) and len(loads) == 5
+    assert "was made with another identity ('local-" in capsys.readouterr().err
+    files[0].write_bytes(files[0].read_bytes() + b" ")
+    query(data, options)
+    assert f"is asked again: {files[0]} was cut off, damaged or changed" in capsys.readouterr().err
     flip_bit(Path(model) / "model.safetensors")  # as the other tests know it
 
 

@@ -25,7 +25,7 @@ from fluent.scoring.identity import model_identity
 from probes.mlama.asking import CausalAsker, MaskedAsker, Row, with_gold
 from probes.mlama.candidates import CandidateLists
 from probes.mlama.questions import QuestionSet, make_questions
-from probes.mlama.results import METHODS, USUAL_TEMPLATES, Place, file_name, is_finished, write_result
+from probes.mlama.results import METHODS, USUAL_TEMPLATES, Place, file_name, state_of, write_result
 from reader import TEMPLATES, MLama
 
 DEFAULT_OUT = Path("mlama_results")
@@ -142,10 +142,13 @@ def query(
         path = options.place.file(questions.lang, questions.relation)
         settings = _settings(options, questions, candidates, identity)
         files.append(path)
-        if is_finished(path, settings):
+        finished, reason = state_of(path, settings)
+        if finished:
             forget_packs(packs_of(path))  # of a run that was killed between its last two steps
-        else:
-            waiting.append((path, questions, candidates, settings))
+            continue
+        if reason:
+            note(f"{questions.lang} {questions.relation} is asked again: {path} {reason}")
+        waiting.append((path, questions, candidates, settings))
     for path, questions, candidates, settings in waiting:
         scorer = load(options) if scorer is None else scorer
         _answer(path, options, questions, candidates, settings, scorer)

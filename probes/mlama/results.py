@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from fluent.console import UserError, note
 from fluent.records.atomic import write_bytes
 from fluent.records.names import as_file_name, is_file_name
-from fluent.records.run import RunRecord, file_sha256, read_run, run_path, write_run
+from fluent.records.run import NOT_AS_WRITTEN, RunRecord, file_sha256, read_run, run_path, write_run
 
 METHODS = ("tyq", "untyq", "causal", "causal-sentence")
 USUAL_TEMPLATES = "mlama"
@@ -116,12 +116,16 @@ def read_result(path: Path) -> tuple[pd.DataFrame, RunRecord]:
     return frame.set_index("lineid", drop=False).rename_axis(None), record
 
 
-def is_finished(path: Path, settings: Mapping[str, Any]) -> bool:
-    """Whether this very question has been answered already (same model, data, candidates, options)."""
+def state_of(path: Path, settings: Mapping[str, Any]) -> tuple[bool, str]:
+    """Whether this very question is answered already (same model, data, candidates, options); if not, why an answer there is none."""
     if not path.is_file() or not run_path(path).is_file():
-        return False
+        return False, ""
     record = read_run(run_path(path))
-    return record.extras.get("settings") == dict(settings) and file_sha256(path) == record.dump_sha256
+    was = record.extras.get("settings", {})
+    other = next((name for name in settings if was.get(name) != settings[name]), "")
+    if other:
+        return False, f"was made with another {other} ({was.get(other)!r}, now {settings[other]!r})"
+    return (True, "") if file_sha256(path) == record.dump_sha256 else (False, NOT_AS_WRITTEN)
 
 
 def read_results(place: Place, languages: list[str] | None = None, relations: list[str] | None = None) -> Results:
