@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import unicodedata
@@ -15,6 +16,7 @@ import stats
 from fluent.console import UserError
 from fluent.reporting import figures_ranks, figures_relations
 from fluent.reporting.graphs import GRAPHS
+from fluent.reporting.latex import Column, booktabs, write_table
 from fluent.reporting.latex_document import settings_for, write_document
 from fluent.reporting.loading import DumpFolder
 from fluent.reporting.measures import by_relation, recall_at
@@ -139,6 +141,35 @@ def test_pdflatex_sets_every_character_that_it_is_chosen_for(tmp_path: Path) -> 
     (tmp_path / "every.tex").write_text(" ".join(settable), encoding="utf-8")
     assert write_document(tmp_path, [tmp_path / "every.tex"])[1] == "pdflatex"
     set_document(tmp_path, overfull=True)
+
+
+def test_nothing_in_a_table_is_lost_on_its_page(tmp_path: Path) -> None:
+    labels = [
+        "القاهرة (Cairo) 12",
+        "ירושלים-X",
+        "😀 👩\u200d👧",
+        "ⵜⵉⴼ",
+        "\ufffd\ue000\U0010ffff",
+        "STRAẞE",
+        *(f"row {row}" for row in range(90)),
+    ]
+    columns = [Column("label", "l"), *(Column("wide " * 9) for _ in range(4)), Column("last")]
+    table = write_table(tmp_path, "t", booktabs(columns, [[label, *"1234", "end"] for label in labels]), labels[:5])
+    assert write_document(tmp_path, [table])[1] == "lualatex"
+    set_document(tmp_path, "lualatex")
+    seen = subprocess.run(
+        ["pdftotext", "-raw", "all_tables.pdf", "-"], cwd=tmp_path, capture_output=True, encoding="utf-8", check=True
+    ).stdout
+    assert seen.count("(Cairo) 12") == 2  # in the cell as in the remark: not ")oriaC("
+    for text in ("U+1F600 U+1F469U+1F467", "U+2D5CU+2D49U+2D3C", "U+FFFDU+E000U+10FFFF", "STRAẞE"):
+        assert text in seen, text
+    bounds = subprocess.run(
+        ["pdftotext", "-bbox", "all_tables.pdf", "-"], cwd=tmp_path, capture_output=True, encoding="utf-8", check=True
+    ).stdout
+    width, height = (float(size) for size in re.findall(r'<page width="([\d.]+)" height="([\d.]+)"', bounds)[0])
+    words = re.findall(r'xMax="([\d.]+)" yMax="([\d.]+)">([^<]+)</word>', bounds)
+    assert [word for _, _, word in words].count("end") == len(labels)
+    assert all(float(right) < width and float(bottom) < height for right, bottom, _ in words)
 
 
 def needs_program(program: str) -> None:

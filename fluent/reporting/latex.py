@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
+import regex
+
 from fluent.console import note
 from fluent.ranking.text import remove_invisible
 from fluent.records.atomic import write_text
@@ -31,6 +33,9 @@ _SPECIALS = str.maketrans(
 )
 _LIGATURES = re.compile("(?<=-)-|(?<=')'|(?<=,),|(?<=[`?!])`")
 """The second of two characters that fonts draw as one: -- is a dash, ?` is ¿."""
+_NOWHERE = regex.compile(r"[\p{Cn}\p{Co}\uFFFD]")
+"""Characters that no font has, and U+FFFD, at which LuaTeX stops: it stands there for what is no UTF-8."""
+_RIGHT_TO_LEFT = regex.compile(r"[\p{Bidi_Class=R}\p{Bidi_Class=AL}]")
 
 COLUMNS_ABREAST = 9
 """Columns of figures that a page of the paper's width holds."""
@@ -40,13 +45,20 @@ class Raw(str):
     """A cell that is LaTeX already; any other cell is text and gets escaped."""
 
 
-def escape(text: str) -> str:
+def escape(text: str, *, in_paragraph: bool = False) -> str:
     """The text as LaTeX prints it: no character is taken for a command or drawn as part of a dash or quotation mark.
 
-    Characters that nobody sees are left out; the others stay UTF-8 (``latex_document`` chooses fonts for them).
+    Characters that nobody sees are left out and those without a meaning are set as U+E000; the others stay UTF-8
+    (``latex_document`` chooses fonts for them). in_paragraph: not in a cell of a table, so that lines may be broken.
     """
-    seen = remove_invisible(unicodedata.normalize("NFC", text)).translate(_SPECIALS)
-    return _LIGATURES.sub(lambda match: "{}" + match.group(), seen)
+    seen = remove_invisible(unicodedata.normalize("NFC", _name_unknown(text))).translate(_SPECIALS)
+    shown = _LIGATURES.sub(lambda match: "{}" + match.group(), seen)
+    # babel turns the text of a cell round twice, as of its column and of its row; that of a box only once.
+    return rf"\mbox{{{shown}}}" if _RIGHT_TO_LEFT.search(shown) and not in_paragraph else shown
+
+
+def _name_unknown(text: str) -> str:
+    return _NOWHERE.sub(lambda match: f"U+{ord(match.group()):04X}", text)
 
 
 def render(cell: object) -> str:
@@ -121,7 +133,7 @@ def _group_lines(columns: Sequence[Column]) -> list[str]:
 
 def write_table(folder: Path, name: str, body: str, remarks: Sequence[str] = ()) -> Path:
     """Write ``{name}.tex``: the remarks (caption, signature) as comments, then the table; says where it lies."""
-    comments = "".join(f"% {' '.join(remark.split())}\n" for remark in remarks)
+    comments = "".join(f"% {' '.join(_name_unknown(remark).split())}\n" for remark in remarks)
     path = folder / f"{name}.tex"
     write_text(path, comments + body)
     note(f"wrote {path}")

@@ -19,7 +19,7 @@ from fluent.records.atomic import write_text
 from fluent.reporting.latex import escape
 
 _T1 = regex.compile(
-    "[\n -~\u00a0-\u00ac\u00ae-\u0125\u0128-\u0137\u0139-\u013e\u0141-\u0148\u014a-\u0165\u0168-\u017e\u0218-\u021b\u1e9e"
+    "[\n -~\u00a0-\u00ac\u00ae-\u0125\u0128-\u0137\u0139-\u013e\u0141-\u0148\u014a-\u0165\u0168-\u017e\u0218-\u021b"
     "\u2010-\u2015\u2018-\u201a\u201c-\u201e\u2020-\u2022\u2026\u2030\u2039-\u203a\u20ac\u2116\u2122\u2190-\u2193]"
 )
 """Characters that pdflatex sets in the encodings T1 and TS1."""
@@ -51,15 +51,24 @@ _LUALATEX = r"""\usepackage[bidi=basic,english]{babel}
 \babelfont{tt}[RawFeature={fallback=others}]{Latin Modern Mono}
 \newcommand*\joined[1]{\babelprovide[import,onchar=ids fonts]{#1}\babelfont[#1]{rm}[Renderer=Harfbuzz]{FreeSerif}}
 \joined{arabic}\joined{hebrew}\joined{hindi}\joined{bengali}\joined{tamil}\joined{thai}
+\font\others="FreeSerif"
+\font\cjk="Noto Sans CJK SC"
 """
+# LuaTeX leaves out what no font has and says so in the log alone; set as U+1F600 it can be seen.
+_VISIBLE = r"""\newcommand*\visible[1]{\iffontchar\others"#1 \else\iffontchar\cjk"#1 \else
+  \catcode"#1=\active\begingroup\lccode`\~="#1\lowercase{\endgroup\protected\def~}{{\scriptsize U+#1}}\fi\fi}
+"""
+# What is too wide or too high for a page is made smaller; it would run off the paper.
 # The published relation table sets subscripts outside maths (12_{36}), which is an error in plain LaTeX.
-_TABLES = r"""\usepackage{amsmath,booktabs,makecell,multirow}
+_TABLES = r"""\usepackage{adjustbox,amsmath,booktabs,makecell,multirow,varwidth}
 \setlength{\parindent}{0pt}
 \catcode`\_=\active
 \protected\def_{\ifmmode\sb\else\expandafter\textsubscript\fi}
 \catcode`\_=8
-\newcommand*\showtable[1]{\begingroup\catcode`\_=\active\input{#1}\endgroup}
+\newcommand*\showtable[1]{\begingroup\catcode`\_=\active
+  \adjustbox{varwidth=9\linewidth,max width=\linewidth}{\input{#1}}\endgroup}
 """
+_FITTING = r"minipage=\linewidth,max totalheight=\textheight"
 
 
 def write_document(folder: Path, tables: Sequence[Path]) -> tuple[Path, str]:
@@ -72,9 +81,10 @@ def write_document(folder: Path, tables: Sequence[Path]) -> tuple[Path, str]:
     for table in tables:
         text = table.read_text(encoding="utf-8")
         used.update(text)
-        remarks = [escape(line.removeprefix("%").strip()) for line in text.splitlines() if line.startswith("%")]
+        remarks = [escape(line.removeprefix("%").strip(), in_paragraph=True) for line in text.splitlines() if line.startswith("%")]
         parts = [rf"\texttt{{{escape(table.name)}}}", rf"\showtable{{{table.stem}}}", r"\footnotesize", *remarks]
-        pages.append("\\begin{minipage}{\\linewidth}\n" + "\\par\\smallskip\n".join(parts) + "\n\\end{minipage}\\par\\bigskip\\bigskip\n")
+        page = "\\par\\smallskip\n".join(parts)
+        pages.append(f"\\begin{{adjustbox}}{{{_FITTING}}}\n{page}\n\\end{{adjustbox}}\\par\\bigskip\\bigskip\n")
     program, preamble, begin, end = settings_for(used)
     path = folder / "all_tables.tex"
     body = [_PAGE, preamble, _TABLES, "\\begin{document}\n", begin, "\n".join(pages), end, "\\end{document}\n"]
@@ -88,7 +98,8 @@ def settings_for(characters: set[str]) -> tuple[str, str, str, str]:
     cyrillic = [character for character in special if _T2A.match(character)]
     chinese = [character for character in special if _is_in_gbsn(character)]
     if len(cyrillic) + len(chinese) < len(special):
-        return "lualatex", _LUALATEX, "", ""
+        checked = "".join(rf"\visible{{{ord(character):04X}}}" for character in special)
+        return "lualatex", _LUALATEX + _VISIBLE + checked + "\n", "", ""
     preamble = _PDFLATEX
     if cyrillic:
         preamble += _CYRILLIC + "".join(f"\\Cyrillic{{{letter}}}" for letter in cyrillic) + "\n"
