@@ -259,6 +259,19 @@ def test_the_worked_example_is_what_wordfreq_says(root: Path) -> None:
     assert len(items) == 2 * 3 * 5 * 60 and "following keyboard instruments by" in " ".join(item.question for item in items)
 
 
+def test_names_of_a_person_are_compared_as_they_look(tmp_path: Path) -> None:
+    table = tmp_path / "names.csv"
+    table.write_text("item,group\u00a0,EN\nCafe\u0301\u00a0au\u3000lait\u200b,,3\n", encoding="utf-8")
+    assert [one.name for one in read_free(table, "drinks")[0]] == ["Café au lait"]
+    table.write_text("item,group,EN\nCafe\u0301,,3\nCaf\u00e9,,4\n", encoding="utf-8")
+    with pytest.raises(UserError, match="row 3: item 'Café' is empty or stands twice"):
+        read_free(table, "drinks")
+    for value in ("1_000", "３", "٣"):
+        table.write_text(f"item,group,EN\ntea,,{value}\n", encoding="utf-8")
+        with pytest.raises(UserError, match=f"row 2: EN '{value}' is no number of at least 0"):
+            read_free(table, "drinks")
+
+
 def test_questions_are_seeded_untied_and_without_doubles() -> None:
     tied = [*CONCEPTS, concept("A7", "A", 1.0)]
     settings = Settings({"US": "the United States"}, (2, 3), rounds=2, questions=15, shots=1)

@@ -57,6 +57,23 @@ def test_names_that_differ_in_marks_alone_are_told_apart() -> None:
     assert parse("☆, ★", ("★", "☆")) == Answer(("☆", "★"), "full")
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("1. हाली 2. होली", ("होली", "हाली")),  # vowel signs are no accents
+        ("१. होलिका 2. दीवाली", ("दीवाली", "होलिका")),
+        ("ガパ, カバ", ("カバ", "ガパ")),  # nor are the marks of kana
+        ("มะลิ, มะลุ", ("มะลุ", "มะลิ")),
+        ("春节、中秋节", ("中秋节", "春节")),
+        ("عيد الفطر، عيد الأضحى", ("عيد الأضحى", "عِيد الفِطْر")),
+        ("Epiphanie, Tet", ("Tết", "E\u0301piphanie")),
+    ],
+)
+def test_names_in_any_script_are_told_apart_by_their_marks(text: str, names: tuple[str, ...]) -> None:
+    assert parse(text, names) == Answer(names[::-1], "full")
+    assert parse(names[0], names[1:]).status == "none"
+
+
 def test_names_with_commas_and_digits_survive() -> None:
     names = ("July 14 Revolution", "Birthday of Martin Luther King, Jr.", "15 Khordad Uprising")
     for text in ("; ".join(names), ", ".join(names), "1. {} 2. {} 3. {}".format(*names), "1. {}\n2. {}\n3. {}".format(*names)):

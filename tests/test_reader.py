@@ -119,6 +119,12 @@ def test_optional_fields_are_optional_and_labels_stay_strings(folder: Path) -> N
     assert MLama(folder).triples("cs", "P19")[3].extras == {"from_english": True}
 
 
+def test_a_label_is_one_string_however_it_is_encoded(folder: Path) -> None:
+    put(folder / "cs" / "P19.jsonl", [fact(0, "Cafe\u0301", "Pr\u030caha")])
+    triple = MLama(folder).triples("cs", "P19")[0]
+    assert (triple.sub_label, triple.obj_label) == ("Caf\u00e9", "P\u0159aha")
+
+
 def test_languages_are_joined_by_relation_and_lineid(folder: Path) -> None:
     pairs = MLama(folder).join("cs", "en", "P19")
     assert [(here.lineid, here.obj_label, there.obj_label) for here, there in pairs] == [(3, "NA", "1e5"), (5, "Řím", "Rome")]

@@ -177,10 +177,10 @@ def test_models_not_found_or_of_one_name_are_one_line(
 
 
 def test_checkpoints_of_a_folder_come_in_order(tmp_path: Path) -> None:
-    for name in ("step10", "step9", "step100"):
+    for name in ("step10", "step9", "step100", "step²"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "config.json").write_text("{}", encoding="utf-8")
-    assert [target.revision for target in find_targets([str(tmp_path)], ["ALL"])] == ["step9", "step10", "step100"]
+    assert [target.revision for target in find_targets([str(tmp_path)], ["ALL"])] == ["step9", "step10", "step100", "step²"]
     with pytest.raises(UserError, match="no checkpoint 'step1'; there are: step9"):
         find_targets([str(tmp_path)], ["step1"])
 

@@ -58,6 +58,15 @@ def test_a_position_is_parsed_into_its_alternatives() -> None:
     assert phrase == PhraseRule("Person", ((-1, (("gender", frozenset({"male", "female"})),)),))
 
 
+def test_rules_words_and_pairs_are_compared_in_one_form() -> None:
+    words = parse_vocabulary("expression\tpos\ncafe\u0301\tNN\nßüß\tNN\n")
+    one = paradigm(["caf\u00e9", "pos:NN"], ["pos:NN", "caf\u00e9"], sep=" ")
+    assert one.sources() == paradigm(["cafe\u0301", "pos:NN"], ["pos:NN", "caf\u00e9"], sep=" ").sources()
+    matcher = Matcher(one, words, {})
+    assert matcher.check("Cafe\u0301 ßüß", "Ssüß café").accepted
+    assert matcher.check("Café ßüß", "Cafe\u0301 ßüß").remark == "good and bad sentence are equal"
+
+
 def test_a_moved_rule_takes_the_word_of_its_good_position() -> None:
     moved = paradigm(["我", "把", "pos:NN subcat:container", "pos:VV mPos:2 mPro:tran_verb", "了。"],
                      ["我", "pos:VV mPos:2 mPro:tran_verb", "pos:NN subcat:container", "", "了。"])  # fmt: skip

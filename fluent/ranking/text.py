@@ -44,6 +44,8 @@ def remove_invisible(text: str) -> str:
 
     A joiner between two letters stays, since Persian or Hindi words are spelt with it. Blanks of any width stay blanks.
     """
+    if text.isascii():
+        return text
     kept = []
     for position, character in enumerate(text):
         if unicodedata.category(character) != "Cf" or (character in _JOINERS and _between_letters(text, position)):

@@ -1,10 +1,14 @@
-"""mLAMA's line-by-line JSON: triples and templates (the layout is described in ``reader.py``)."""
+"""mLAMA's line-by-line JSON: triples and templates (the layout is described in ``reader.py``).
+
+Labels and templates are read in NFC, so that one label is one string wherever it stands.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from unicodedata import normalize
 
 from fluent.console import UserError
 from fluent.json_text import parse_json
@@ -55,7 +59,7 @@ def read_facts(data: bytes, where: str, lang: str, relation: str) -> Facts:
     by_lineid: dict[int, Triple] = {}
     doubles = []
     for line, values in _objects(data, where):
-        taken = {name: _field(values, name, str, line) for name in ("sub_label", "obj_label")}
+        taken = {name: normalize("NFC", _field(values, name, str, line)) for name in ("sub_label", "obj_label")}
         optional = {name: _field(values, name, str, line, optional=True) for name in ("sub_uri", "obj_uri", "uuid")}
         lineid = _field(values, "lineid", int, line)
         known = taken.keys() | optional.keys() | {"lineid"}
@@ -71,7 +75,7 @@ def read_templates(data: bytes, where: str) -> dict[str, str]:
     templates: dict[str, str] = {}
     for line, values in _objects(data, where):
         relation = _field(values, "relation", str, line)
-        template = _field(values, "template", str, line)
+        template = normalize("NFC", _field(values, "template", str, line))
         if templates.setdefault(relation, template) != template:
             raise UserError(f"{line}: relation {relation} has a template already: {templates[relation]!r}")
     return templates

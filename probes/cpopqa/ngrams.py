@@ -15,6 +15,7 @@ from pathlib import Path
 
 from fluent.console import UserError, plain_number
 from fluent.json_text import parse_json
+from fluent.ranking.text import comparable
 from probes.cpopqa.tables_in import delimiter_of, number, read_rows, read_text, records
 
 FIRST_YEAR, LAST_YEAR = 1800, 2019
@@ -42,7 +43,7 @@ PAPER_YEARS = Years()
 
 def key(phrase: str) -> str:
     """How phrases are compared: Google writes "New Year 's Day" and "Eid al - Fitr"; case is kept, it tells phrases apart."""
-    return _AROUND_MARKS.sub(r"\1", " ".join(phrase.replace("’", "'").split()))
+    return _AROUND_MARKS.sub(r"\1", " ".join(comparable(phrase).replace("’", "'").split()))
 
 
 def read_ngrams(

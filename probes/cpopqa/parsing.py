@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import regex
 from rapidfuzz import fuzz
 
 from fluent.languages import fold_case
@@ -23,10 +24,12 @@ FUZZY = 90.0
 
 _NEXT_QUESTION = re.compile(r"(?:^|\s)Q:")
 _NUMBER = re.compile(r"(?:^|(?<=\s))\(?\d{1,2}[.):]\s*(?=\D)")
-_SEPARATORS = re.compile(r"\s*(?:[,;\n>→]|(?<=\w)\s+-\s+(?=\w))\s*")
+_SEPARATORS = re.compile(r"\s*(?:[,;\n>→、，；،؛]|(?<=\w)\s+-\s+(?=\w))\s*")
 _REMARK = re.compile(r"\s+[-–—]\s+|\s*[:(\n]")
 _AROUND = " \t\n*_\"'“”.,;"
-_NO_LETTER = re.compile(r"[^\w]+|_+")
+_NO_LETTER = regex.compile(r"[^\w\p{M}]+|_+")
+_ACCENTS = regex.compile(r"(?<=[\p{Latin}\p{Greek}\p{Cyrillic}]\p{M}*)\p{M}|[\u064b-\u0652\u05b0-\u05bc\u05c1\u05c2]")
+"""Marks that many leave out; in other scripts they are vowels (होली) or other consonants (パ beside バ)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +49,8 @@ def parse(text: str, options: Sequence[str]) -> Answer:
 
 
 def plain(text: str) -> str:
-    """Folded case, no accents, no punctuation: how names are compared."""
-    decomposed = unicodedata.normalize("NFKD", fold_case(text, ENGLISH))
-    bare = "".join(char for char in decomposed if not unicodedata.combining(char))
+    """Folded case, no accents or vowel points, no punctuation: how names are compared."""
+    bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", fold_case(text, ENGLISH)))
     return " ".join(_NO_LETTER.sub(" ", bare.replace("'", "").replace("’", "")).split())
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from fluent.console import UserError
+from fluent.ranking.text import comparable
 
 
 def read_text(path: Path) -> str:
@@ -27,7 +28,9 @@ def delimiter_of(header: str) -> str:
 
 
 def read_rows(path: Path, required: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """(row number, cells) of a CSV or TSV with a header that names at least these columns; white space in a cell is single blanks.
+    """(row number, cells) of a CSV or TSV with a header that names at least these columns.
+
+    Cells are in NFC, without characters that nobody sees, white space as single blanks: equal names are equal strings.
 
     A row with another number of fields than the header is a UserError that names it.
     """
@@ -36,7 +39,7 @@ def read_rows(path: Path, required: Sequence[str]) -> Iterator[tuple[int, dict[s
     if not lines:
         raise UserError(f"{path.name}: the file is empty; its header must name {', '.join(required)}")
     rows = records(path, io.StringIO(text, newline=""), delimiter_of(lines[0]))
-    header = [cell.strip() for cell in next(rows)[1]]
+    header = [_tidy(cell) for cell in next(rows)[1]]
     missing = [name for name in required if name not in header]
     if missing:
         raise UserError(f"{path.name}: row 1 lacks the column {missing[0]}; it must name {', '.join(required)}")
@@ -48,7 +51,11 @@ def read_rows(path: Path, required: Sequence[str]) -> Iterator[tuple[int, dict[s
             continue
         if len(cells) != len(header):
             raise UserError(f"{path.name}: row {row} has {len(cells)} fields, the header {len(header)}; quote commas")
-        yield row, {name: " ".join(cell.split()) for name, cell in zip(header, cells, strict=True)}
+        yield row, {name: _tidy(cell) for name, cell in zip(header, cells, strict=True)}
+
+
+def _tidy(cell: str) -> str:
+    return " ".join(comparable(cell).split())
 
 
 def records(path: Path, lines: Iterable[str], delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
@@ -64,9 +71,9 @@ def records(path: Path, lines: Iterable[str], delimiter: str = ",") -> Iterator[
 
 
 def number(path: Path, row: int, column: str, value: str) -> float:
-    """A finite number of at least 0, else a UserError that says where."""
+    """A finite number of at least 0 in plain digits, else a UserError that says where."""
     try:
-        found = float(value)
+        found = float(value if value.isascii() and "_" not in value else "nan")
     except ValueError:
         found = math.nan
     if not (math.isfinite(found) and found >= 0):

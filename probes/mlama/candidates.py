@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from unicodedata import normalize
 
 from fluent.console import UserError
 from fluent.json_text import parse_json
@@ -63,7 +64,7 @@ def read_objects(data: bytes, where: str) -> dict[str, list[str]]:
     for relation, objects in lists.items():
         if not isinstance(objects, list) or not all(isinstance(label, str) for label in objects):
             raise UserError(f"{where}: the objects of {relation} are no list of labels")
-    return lists
+    return {relation: [normalize("NFC", label) for label in labels] for relation, labels in lists.items()}
 
 
 def distinct(labels: Iterable[str]) -> tuple[str, ...]:

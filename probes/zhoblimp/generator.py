@@ -15,11 +15,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from fluent.languages import capitalize
 from probes.zhoblimp.paradigm import Paradigm
 from probes.zhoblimp.phrases import Phrases
 from probes.zhoblimp.rules import Agreement, Alternative, Lexical, Literals, PhraseRule, with_conditions
 from probes.zhoblimp.vocabulary import Entry, Vocabulary
 
+ANY_LANGUAGE = ""
+"""Paradigms do not say which language they are of."""
 _CLOSING = frozenset(".,;:?!。，？！；：")
 
 
@@ -178,4 +181,4 @@ def join_words(items: Sequence[Item], separator: str) -> str:
     if not separator:
         return "".join(words)
     text = "".join(word if word[0] in _CLOSING or not index else separator + word for index, word in enumerate(words))
-    return text[:1].upper() + text[1:]
+    return capitalize(text, ANY_LANGUAGE)

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from unicodedata import normalize
 
-from probes.zhoblimp.generator import Item, agrees, join_words
+from fluent.languages import capitalize
+from probes.zhoblimp.generator import ANY_LANGUAGE, Item, agrees, join_words
 from probes.zhoblimp.paradigm import Paradigm
 from probes.zhoblimp.phrases import Phrases
 from probes.zhoblimp.rules import Alternative, Lexical, Literals, Position, with_conditions
@@ -48,7 +50,8 @@ class Matcher:
         self._merge_readings = False
 
     def check(self, good: str, bad: str) -> Verdict:
-        """Whether some draw gives exactly these two sentences."""
+        """Whether some draw gives exactly these two sentences (in NFC, as all rules are)."""
+        good, bad = normalize("NFC", good), normalize("NFC", bad)
         if good == bad:
             return Verdict(False, "good and bad sentence are equal")
         if self.paradigm.strict and not self.paradigm.separator and len(good) != len(bad):
@@ -136,11 +139,11 @@ class Matcher:
         for word in words:
             if end and self.paradigm.separator and text.startswith(self.paradigm.separator + word, end):
                 end += len(self.paradigm.separator)
-            elif not text.startswith(word, end) and not (
-                end == 0 and self.paradigm.separator and text.startswith(word[:1].upper() + word[1:])
-            ):
+            begins = end == 0 and self.paradigm.separator and not text.startswith(word)
+            written = capitalize(word, ANY_LANGUAGE) if begins else word
+            if not text.startswith(written, end):
                 return None
-            end += len(word)
+            end += len(written)
         return end
 
     def _spellings(self, conditions: Conditions) -> dict[str, list[Entry]]:

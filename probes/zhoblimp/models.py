@@ -65,7 +65,7 @@ def find_targets(models: Sequence[str], revisions: Sequence[str]) -> list[Target
 
 def _checkpoints(folder: Path) -> list[str]:
     names = [path.parent.name for path in folder.glob("*/config.json")]
-    return sorted(names, key=lambda name: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)])
+    return sorted(names, key=lambda name: [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)])
 
 
 def load(target: Target, *, device: str, dtype: str) -> CausalScorer:

@@ -14,7 +14,7 @@ from fluent.json_text import parse_json
 from fluent.records.source import open_source
 from probes.zhoblimp.phrases import Phrases
 from probes.zhoblimp.rules import Lexical, PhraseRule, Position, normalised, parse_position
-from probes.zhoblimp.vocabulary import Vocabulary, decode_utf8, read_utf8
+from probes.zhoblimp.vocabulary import Vocabulary, composed, decode_utf8, read_utf8
 
 _TEXT_FIELDS = ("uid", "user", "phenomenon")
 
@@ -55,7 +55,7 @@ class Paradigm:
 
 def parse_paradigm(text: str, where: str) -> Paradigm:
     """Read one paradigm; what is wrong is said with the file and the row (rows count from 0, as the rules do)."""
-    raw = parse_json(text, where)
+    raw = composed(parse_json(text, where))
     if not isinstance(raw, dict):
         raise UserError(f"{where}: must be an object with uid, phenomenon, good_rule and bad_rule")
     for name in ("uid", "good_rule", "bad_rule"):

@@ -18,7 +18,7 @@ from typing import Any
 from fluent.console import UserError
 from fluent.json_text import parse_json
 from probes.zhoblimp.rules import Alternative, Lexical, Literals, PhraseRule, lexical
-from probes.zhoblimp.vocabulary import read_utf8
+from probes.zhoblimp.vocabulary import composed, read_utf8
 
 Sequence = tuple[Alternative, ...]
 Phrases = Mapping[str, tuple[Sequence, ...]]
@@ -26,7 +26,7 @@ Phrases = Mapping[str, tuple[Sequence, ...]]
 
 def parse_phrases(text: str, where: str = "phrases") -> dict[str, tuple[Sequence, ...]]:
     """Read the JSON; broken JSON, unknown types, unknown names and cycles are ``UserError``s that name the phrase."""
-    raw = parse_json(text, where, make_object=_no_doubles(where))
+    raw = composed(parse_json(text, where, make_object=_no_doubles(where)))
     if not isinstance(raw, dict):
         raise UserError(f"{where}: must be an object that maps phrase names to lists of sequences")
     phrases = {}

@@ -8,10 +8,13 @@ A word that stands in several rows is several entries: each row is one reading o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
+from unicodedata import normalize
 
 from fluent.console import UserError
 
@@ -75,7 +78,7 @@ class Vocabulary:
 
 def parse_vocabulary(text: str, where: str = "vocabulary") -> Vocabulary:
     """Read the TSV. A missing ``expression`` column, a doubled column or a ragged row is a ``UserError`` naming the row."""
-    lines = text.lstrip("\ufeff").replace("\r\n", "\n").split("\n")
+    lines = normalize("NFC", text).replace("\r\n", "\n").split("\n")
     columns = tuple(name.strip() for name in lines[0].split("\t"))
     if "expression" not in columns:
         raise UserError(f"{where}: row 1 has no column 'expression'; the first line must name the columns, separated by tabs")
@@ -118,9 +121,14 @@ def read_utf8(path: Path) -> str:
 def decode_utf8(data: bytes, where: str) -> str:
     """Bytes as text; a ``UserError`` that names the first byte that is not UTF-8."""
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(f"{where}: not UTF-8 (byte {error.start}); save the file as UTF-8") from None
+
+
+def composed(content: Any) -> Any:
+    """What a JSON file holds with all its texts in NFC, as the vocabulary's words are."""
+    return json.loads(normalize("NFC", json.dumps(content, ensure_ascii=False)))
 
 
 def split_values(cell: str) -> frozenset[str]:
