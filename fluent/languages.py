@@ -124,14 +124,18 @@ _DOTLESS_I = frozenset({"az", "crh", "crh-latn", "gag", "kaa", "kk-latn", "tr", 
 """Languages in which I is the capital of ı, and İ that of i."""
 _SOFT_DOT = re.compile("([ij][\u0316-\u0333]*)\u0307")
 """A dot above i or j, which have one already; marks below the letter sort before it."""
+_GREEK_ACCENT = re.compile("[\u0300\u0301\u0313\u0314\u0342]")
+_HIATUS = re.compile("(?<=[αεο]\u0301)([ιυ])(?!\u0308)")
+"""Greek capitals have no accents, and a diaeresis where the accent alone said that two vowels are apart: άι, ΑΪ."""
 _DIGRAPHS = str.maketrans({"ĳ": "ij", "ǆ": "dž", "ǉ": "lj", "ǌ": "nj"})
 
 
 def fold_case(text: str, lang: str) -> str:
     """The text for comparison regardless of case: full Unicode case folding by language, in NFC.
 
-    The folded text can be longer or shorter than the text, so offsets do not carry over. Accents are kept: they are
-    letters of their own, not case. lang: a language code, which need not be one that ``language`` knows.
+    The folded text can be longer or shorter than the text, so offsets do not carry over. Accents are kept, since they
+    make other letters, except in Greek, whose capitals have none. lang: a language code, which need not be one that
+    ``language`` knows.
     """
     if lang in _DOTLESS_I:
         # Composed first, so that İ is one character. Î and Í are accented forms of i in these languages as well.
@@ -139,6 +143,8 @@ def fold_case(text: str, lang: str) -> str:
     if text.isascii():
         return text.lower()
     folded = unicodedata.normalize("NFD", text).casefold()
+    if lang == "el":
+        folded = _GREEK_ACCENT.sub("", _HIATUS.sub("\\1\u0308", folded))
     folded = unicodedata.normalize("NFC", _SOFT_DOT.sub(r"\1", folded).translate(_DIGRAPHS))
     # Armenian և is the ligature of եւ, but today's capitals spell it out as ԵՎ.
     return folded.replace("եվ", "եւ") if lang == "hy" else folded

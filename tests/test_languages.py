@@ -26,7 +26,11 @@ from fluent.languages import capitalize, fold_case
         ("lt", "Į̃", "į\u0307\u0303"),
         ("de", "STRASSE", "Straße"),
         ("de", "STRAẞE", "Straße"),
-        ("el", "ΟΔΟΣ", "οδος"),
+        ("el", "ΟΔΟΣ", "οδός"),
+        ("el", "ΜΑΪΟΣ", "Μάιος"),
+        ("el", "ΑΫΛΟΣ", "άυλος"),
+        ("el", "ΠΡΟΪΟΝ", "προϊόν"),
+        ("el", "ΕΥΒΟΙΑ", "Εύβοια"),
         ("el", "Πάρις", "ΠΆΡΙΣ"),
         ("nl", "IJMUIDEN", "ĳmuiden"),
         ("hr", "ǅep", "DŽEP"),
@@ -49,7 +53,8 @@ def test_the_same_text_in_another_case(lang: str, one: str, other: str) -> None:
         ("tr", "IĞDIR", "İĞDİR"),
         ("tr", "kır", "kir"),
         ("en", "Diyarbakır", "Diyarbakir"),
-        ("el", "Πάρις", "Παρις"),
+        ("en", "Πάρις", "Παρις"),
+        ("el", "ΜΑΙΟΣ", "Μάιος"),
         ("lt", "ė", "e"),
         ("es", "año", "ano"),
         ("de", "schon", "schön"),
@@ -60,7 +65,7 @@ def test_letters_and_accents_are_no_case(lang: str, one: str, other: str) -> Non
     assert fold_case(one, lang) != fold_case(other, lang)
 
 
-@pytest.mark.parametrize("lang", ["en", "tr", "hy"])
+@pytest.mark.parametrize("lang", ["en", "tr", "hy", "el"])
 def test_folding_is_final_and_knows_every_case_of_every_character(lang: str) -> None:
     otherwise = []
     for code in range(sys.maxunicode + 1):

@@ -84,6 +84,8 @@ def test_a_row_is_kept_if_every_verbalisation_has_its_object_outside_the_subject
         ("İstanbul", "İstanbul Üniversitesi", "Merkezi olan "),
         ("IĞDIR", "Iğdır Üniversitesi", "Adı İLKTİR: "),
         ("izmir", "İZMİR ÜNİVERSİTESİ", "İçinde "),
+        ("Bursa", "\u200eBursa\u00a0Üniversitesi", "Merkezi olan "),  # blanks and marks that nobody tells apart
+        ("Bur\u00adsa", "Bursa\u3000Üniver\u00adsitesi\u200e", "Merkezi olan "),
     ],
 )
 def test_an_object_inside_the_subject_is_recognised_whatever_folding_does_to_lengths(label: str, subject: str, prompt: str) -> None:

@@ -17,6 +17,7 @@ from fluent.console import UserError
 from fluent.translating.wikidata import USER_AGENT, Names, Wikidata, alias_cell, write_genders
 from tests.translating_world import QUICK, Service
 
+ENGLISH = "en|en-gb|en-ca|en-us"
 ENTITIES: dict[str, dict[str, Any]] = {
     "Q90": {"labels": {"en": "Paris", "ru": "Париж"}, "aliases": {"ru": ["Лютеция", "город Париж"]}},
     "Q64": {"labels": {"en": "Berlin"}, "aliases": {}},
@@ -90,7 +91,8 @@ def test_names_of_the_language_and_english_kept_apart(httpserver: HTTPServer, st
     assert len(service.requests) == 1
     request = service.requests[0]
     assert request.headers["User-Agent"] == USER_AGENT
-    assert (request.args["maxlag"], request.args["props"], request.args["languages"]) == ("5", "labels|aliases", "ru|mul|en")
+    assert (request.args["maxlag"], request.args["props"]) == ("5", "labels|aliases")
+    assert request.args["languages"] == f"ru|mul|{ENGLISH}"
 
 
 def test_a_redirect_is_followed_to_the_names(httpserver: HTTPServer, store: Path) -> None:
@@ -127,7 +129,8 @@ def test_names_for_all_languages_where_the_language_has_none_of_its_own(
 @pytest.mark.parametrize(
     ("lang", "code"),
     [
-        ("be", "be-tarask"), ("fil", "tl"), ("nb", "no"), ("no", "nb"), ("pt", "pt-br"), ("sr", "sr-cyrl"), ("sr", "sr-latn"),
+        ("be", "be-tarask"), ("de", "de-ch"), ("en", "en-gb"), ("fil", "tl"),
+        ("nb", "no"), ("no", "nb"), ("pt", "pt-br"), ("sr", "sr-cyrl"), ("sr", "sr-latn"),
         ("sr", "sr-ec"), ("tl", "fil"), ("zh", "zh-cn"), ("zh", "zh-hant"), ("zh", "zh-tw"),
     ],
 )  # fmt: skip
@@ -170,7 +173,7 @@ def test_a_store_without_the_names_for_all_languages_is_not_taken_for_complete(h
     wikidata, service = client(httpserver, store)
     assert wikidata.names(["Q42"], "de")["Q42"].label == "Douglas Adams"
     wikidata.names(["Q42"], "be")  # en and mul are there, be and be-tarask are not
-    assert [request.args["languages"] for request in service.requests] == ["de|mul|en", "be|be-tarask|mul|en"]
+    assert [request.args["languages"] for request in service.requests] == [f"de|de-at|de-ch|mul|{ENGLISH}", f"be|be-tarask|mul|{ENGLISH}"]
 
 
 def test_fifty_a_request_and_a_second_run_asks_for_nothing(httpserver: HTTPServer, store: Path) -> None:
@@ -194,9 +197,10 @@ def test_fifty_a_request_and_a_second_run_asks_for_nothing(httpserver: HTTPServe
         Response("busy", status=503),
         Response("<html>"),
         Response("[]", content_type="application/json"),
+        Response('{"error": "busy"}', content_type="application/json"),
         Response('{"success": 1}', content_type="application/json"),
     ],
-    ids=["maxlag", "429", "503", "html", "list", "no entities"],
+    ids=["maxlag", "429", "503", "html", "list", "error without code", "no entities"],
 )
 def test_what_passes_is_waited_for(httpserver: HTTPServer, store: Path, fault: Response) -> None:
     wikidata, service = client(httpserver, store, lambda request, number: fault if number <= 2 else good(request))

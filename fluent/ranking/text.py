@@ -6,6 +6,7 @@ separator of the continuation, and the tail ends with the sentence's stop.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from fluent.records.benchmark import ERROR, Columns, objection
 
 STOPS = frozenset(".。．!！?？…।۔؟։።")
 _STRAIGHT_QUOTES = "\"'"
+_BLANK = re.compile(r"\s+")
 _JOINERS = "\u200c\u200d"
 """ZERO WIDTH (NON-)JOINER: spelling, not litter, between two letters of a script that joins its letters."""
 
@@ -109,9 +111,9 @@ def _inside_subject(sentence: str, prompt: str, form: str, subject: str, lang: s
     """Whether the span ``[len(prompt), +len(form))`` lies within an occurrence of the subject's label, case aside."""
     # Folding can change the length, so the sentence is folded in three parts: the span is then the second.
     cuts = (0, len(prompt), len(prompt) + len(form), len(sentence))
-    before, found_form, after = (fold_case(sentence[start:end], lang) for start, end in pairwise(cuts))
+    before, found_form, after = (_seen(sentence[start:end], lang) for start, end in pairwise(cuts))
     start, end = len(before), len(before) + len(found_form)
-    text, label = before + found_form + after, fold_case(subject, lang)
+    text, label = before + found_form + after, _seen(subject, lang).strip()
     if not label:
         return False
     found = text.find(label)
@@ -120,6 +122,11 @@ def _inside_subject(sentence: str, prompt: str, form: str, subject: str, lang: s
             return True
         found = text.find(label, found + 1)
     return False
+
+
+def _seen(text: str, lang: str) -> str:
+    """Folded case, nothing invisible, every blank a plain one."""
+    return fold_case(_BLANK.sub(" ", remove_invisible(text)), lang)
 
 
 def comparable(text: str) -> str:

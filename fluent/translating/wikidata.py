@@ -41,7 +41,7 @@ _AMONG = "WHERE code IN (SELECT value FROM json_each(?))"
 # Terms are kept by Wikidata's code, as they came: a rule that asks for one more code asks for that entity again.
 # A label is NULL where Wikidata has no such entity, and '' where the entity has no label under the code.
 _CODES: dict[str, tuple[str, ...]] = {
-    "be": ("be", "be-tarask"), "pt": ("pt", "pt-br"),
+    "be": ("be", "be-tarask"), "de": ("de", "de-at", "de-ch"), "en": ("en", "en-gb", "en-ca", "en-us"), "pt": ("pt", "pt-br"),
     "fil": ("tl", "fil"), "tl": ("tl", "fil"), "nb": ("nb", "no"), "no": ("nb", "no"),
     "sr": ("sr", "sr-cyrl", "sr-ec", "sr-latn", "sr-el"),
     "zh": ("zh", "zh-hans", "zh-cn", "zh-sg", "zh-my", "zh-hant", "zh-tw", "zh-hk", "zh-mo"),
@@ -148,7 +148,7 @@ class Wikidata:
 
     def _missing(self, uris: Sequence[str], query: str, *parameters: str) -> list[str]:
         """The ids to ask for: those that are Wikidata's and, unless ``refresh``, not among what ``query`` finds."""
-        wrong = [uri for uri in dict.fromkeys(uris) if not re.fullmatch(r"Q[1-9]\d*", uri)]
+        wrong = [uri for uri in dict.fromkeys(uris) if not re.fullmatch(r"Q[1-9][0-9]*", uri)]
         if wrong:
             note(f"{len(wrong)} ids are not Wikidata's (the first: '{wrong[0]}'); they get no names")
         with plain_errors(self._store):
@@ -203,7 +203,7 @@ class Wikidata:
             answer = dict(parse_json(response.content, self._api))
         except (ValueError, TypeError):
             raise TryLater("unreadable answer", response.headers) from None
-        code = answer.get("error", {}).get("code")
+        code = _mapping(answer.get("error")).get("code")
         if code in _LAGGING or (code is None and not isinstance(answer.get("entities"), dict)):
             raise TryLater(code or "unreadable answer (no entities)", response.headers)
         return answer

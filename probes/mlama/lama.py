@@ -70,7 +70,7 @@ def _facts(folder: Source, name: str) -> Iterator[EnglishFact]:
         texts = [values[field] for field in ("sub_uri", "obj_uri", "sub_label", "obj_label")]
         if not all(isinstance(text, str) for text in texts):
             raise UserError(f"{where}: labels and ids must be strings")
-        if all(re.fullmatch(r"Q[1-9]\d*", uri) for uri in texts[:2]):
+        if all(re.fullmatch(r"Q[1-9][0-9]*", uri) for uri in texts[:2]):
             sub_uri, obj_uri, sub_label, obj_label = texts
             yield EnglishFact(lineid, sub_uri, obj_uri, sub_label, obj_label, str(values.get("uuid", "")))
         else:
