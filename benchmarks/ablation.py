@@ -26,8 +26,8 @@ from fluent.ranking.packs import PackStore, fingerprint
 from fluent.records.atomic import write_text
 from fluent.records.benchmark import TEMPLATE, Benchmark, find_benchmarks, read_benchmark
 from fluent.records.source import open_source
-from fluent.reporting.clusters import find_design
-from fluent.reporting.intervals import Interval, bootstrap
+from fluent.reporting.inference import STATEMENT, Interval, Scale, intervals
+from fluent.reporting.paired import find_design
 from fluent.scoring.contract import RequestScore, Scorer
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -83,9 +83,8 @@ def make_table(ranks: pd.DataFrame) -> str:
         hit, rank, before = wide["hit"][step], wide["rank"][step], wide["hit"][steps[max(number - 1, 0)]]
         columns += [hit[TEMPLATE], hit[fluent], hit[fluent] - hit[TEMPLATE]]
         columns += [hit[TEMPLATE] - before[TEMPLATE], hit[fluent] - before[fluent], rank[TEMPLATE], rank[fluent]]
-    result = bootstrap(design, np.column_stack([column.to_numpy(dtype=np.float64) for column in columns]), resamples=10_000, seed=0)[
-        "macro"
-    ]
+    values = np.column_stack([column.to_numpy(dtype=np.float64) for column in columns])
+    result = intervals(design, values, [Scale.DIFFERENCE] * values.shape[1])  # only differences have their ends printed
     lines = [
         f"| step | R@1 template | R@1 {fluent} | {fluent} − template | this step, template | this step, {fluent} | mean rank | ",
         "|---|---|---|---|---|---|---|",
@@ -98,15 +97,18 @@ def make_table(ranks: pd.DataFrame) -> str:
         lines.append(f"| {' | '.join([step, *recalls, _signed(result, at + 2), *changes, ends])} |")
     rows = ranks.groupby(["language", "relation"])["row"].nunique()
     lines.append(
-        f"\n{len(wide['hit'])} facts: up to {rows.max()} rows that every step can rank in each of {len(rows)} files; macro averages, "
-        "95 % bootstrap intervals over facts. *This step* is the change from the line above; mean rank: template → the other."
+        f"\n{len(wide['hit'])} facts: up to {rows.max()} rows that every step can rank in each of {len(rows)} files; mean over "
+        f"languages of the mean over relations. {STATEMENT.partition(' p: ')[0]} "
+        "*This step* is the change from the line above; mean rank: template → the other."
     )
     return "\n".join(line.rstrip() for line in lines)
 
 
 def _signed(result: Interval, column: int) -> str:
+    if result.error[column] == 0:
+        return "0 (in no fact)"
     if np.isnan(result.low[column]):
-        return "0 (in no fact)"  # nothing varies, so there is nothing to resample
+        return f"{result.estimate[column]:+.3f} (too few objects)"
     return f"{result.estimate[column]:+.3f} [{result.low[column]:+.3f}, {result.high[column]:+.3f}]"
 
 

@@ -13,11 +13,9 @@ from statsmodels.stats.multitest import multipletests
 
 from fluent.reporting.correlations import over_relations, within_relations
 from fluent.reporting.figures_relations import quality_scatter
-from fluent.reporting.intervals import draw_weights
 from fluent.reporting.loading import DumpFolder
 from fluent.reporting.quality import gains, read_quality_gains, retrieval_gains
 from fluent.reporting.selection import R8, R15, SLAVIC, select
-from fluent.reporting.strata import PRIOR_CLUSTERS
 from grammeval import main
 
 HERE = Path(__file__).parent
@@ -32,19 +30,20 @@ def made_up(rows: int, relations: int, seed: int = 3) -> pd.DataFrame:
     found = 0.4 * quality - 0.3 * length + 5 * relation + draw.normal(size=rows)
     return pd.DataFrame({
         "lang": "ru", "verbalisation": "gt", "relation": relation.astype(str), "sub_uri": np.arange(rows).astype(str),
+        "obj_uri": (np.arange(rows) % 20).astype(str),
         "qe_delta": quality, "r1_delta": found, "length_delta": length,
     })  # fmt: skip
 
 
 def test_rho_of_few_points_has_the_p_of_all_orders() -> None:
     frame = made_up(3, 1).assign(qe_delta=[1.0, 2.0, 3.0], r1_delta=[0.1, 0.2, 0.9])
-    row = over_relations(frame, resamples=100).iloc[0]
+    row = over_relations(frame).iloc[0]
     assert (row["rho"], row["rho_p"]) == pytest.approx((1.0, 2 / 6))
     six = made_up(6, 1)
     exact = stats.permutation_test(
         (six["qe_delta"],), lambda x: stats.spearmanr(x, six["r1_delta"]).statistic, permutation_type="pairings", n_resamples=np.inf
     )
-    assert over_relations(six, resamples=100).iloc[0]["rho_p"] == pytest.approx(exact.pvalue, abs=2 / 720)
+    assert over_relations(six).iloc[0]["rho_p"] == pytest.approx(exact.pvalue, abs=2 / 720)
 
 
 def residuals(frame: pd.DataFrame, column: str, on: np.ndarray) -> np.ndarray:
@@ -61,7 +60,7 @@ def partial_by_regression(frame: pd.DataFrame, on: np.ndarray) -> tuple[float, f
 
 def test_over_relations_equals_scipy() -> None:
     frame = made_up(15, 1)
-    (row,) = over_relations(frame, resamples=200).to_dict("records")
+    (row,) = over_relations(frame).to_dict("records")
     pearson, spearman = stats.pearsonr(frame["qe_delta"], frame["r1_delta"]), stats.spearmanr(frame["qe_delta"], frame["r1_delta"])
     assert row["n"] == 15
     assert (row["r"], row["r_p"]) == pytest.approx((pearson.statistic, pearson.pvalue))
@@ -72,59 +71,62 @@ def test_over_relations_equals_scipy() -> None:
 
 def test_within_relations_equals_a_regression_on_relations() -> None:
     frame = made_up(200, 4)
-    (row,) = within_relations(frame, resamples=200).to_dict("records")
+    (row,) = within_relations(frame).to_dict("records")
     dummies = pd.get_dummies(frame["relation"]).to_numpy(dtype=float)
-    assert (row["r"], row["r_p"]) == pytest.approx(partial_by_regression(frame, dummies))
+    assert row["r"] == pytest.approx(partial_by_regression(frame, dummies)[0])
     with_length = np.column_stack([dummies, frame["length_delta"]])
-    assert (row["partial_r"], row["partial_r_p"]) == pytest.approx(partial_by_regression(frame, with_length))
+    assert row["partial_r"] == pytest.approx(partial_by_regression(frame, with_length)[0])
     ranked = frame.assign(**{c: frame.groupby("relation")[c].rank() for c in ("qe_delta", "r1_delta")})
     assert row["rho"] == pytest.approx(partial_by_regression(ranked, dummies)[0])
 
 
-def estimate(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """Fisher's z of the correlation and its standard error by the influence of each row."""
-    r = float(np.corrcoef(x, y)[0, 1])
-    u, w = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
-    return float(np.arctanh(r)), float(np.sqrt(np.sum((u * w - r * (u * u + w * w) / 2) ** 2)) / len(x) / (1 - r * r))
+def test_interval_over_relations_is_a_plain_jackknife_of_influences() -> None:
+    frame = made_up(25, 1).assign(relation=range(25))
+    frame.loc[0, ["qe_delta", "r1_delta"]] = [4.0, -6.0]  # one point that decides: more spread than Fisher's
+    (row,) = over_relations(frame).to_dict("records")
+    x, y = (stats.zscore(frame[column].to_numpy()) for column in ("qe_delta", "r1_delta"))
+    r = float(np.mean(x * y))
+    influence = (x * y - r * (x * x + y * y) / 2) / 25
+    error = np.sqrt(np.sum((influence / (1 - 1 / 25)) ** 2)) / (1 - r * r)
+    reach = stats.t.ppf(0.975, 23) * error
+    assert reach > 1.96 / 22**0.5
+    assert (row["r_low"], row["r_high"]) == pytest.approx((np.tanh(np.arctanh(r) - reach), np.tanh(np.arctanh(r) + reach)))
 
 
-def test_interval_equals_a_plain_loop_over_the_same_resamples() -> None:
-    frame = made_up(25, 1)
-    (row,) = over_relations(frame, resamples=300, seed=5).to_dict("records")
-    x, y = frame["qe_delta"].to_numpy(), frame["r1_delta"].to_numpy()
-    z, error = estimate(x, y)
-    prior, distances = PRIOR_CLUSTERS / 25, []
-    for weights in draw_weights(25, 300, np.random.default_rng(5)):
-        drawn, spread = estimate(np.repeat(x, weights.astype(int)), np.repeat(y, weights.astype(int)))
-        distances.append(abs(drawn - z) / np.sqrt(spread**2 + prior * error**2))
-    reach = np.quantile(distances, 0.95) * error * np.sqrt(1 + prior)
-    assert (row["r_low"], row["r_high"]) == pytest.approx((np.tanh(z - reach), np.tanh(z + reach)))
+def test_an_interval_is_no_shorter_than_fishers() -> None:
+    points = np.arange(12.0)
+    frame = made_up(12, 1).assign(relation=range(12), qe_delta=points, r1_delta=points + np.where(points % 2, 0.01, -0.01))
+    (row,) = over_relations(frame).to_dict("records")
+    reach = stats.norm.ppf(0.975) / 9**0.5
+    assert np.arctanh([row["r_low"], row["r_high"]]) - np.arctanh(row["r"]) == pytest.approx([-reach, reach], rel=1e-6)
 
 
 def test_partial_interval_is_that_of_residuals_without_a_control() -> None:
     """Where the control is already taken out of both sides, it changes the estimate not at all and the interval little."""
-    frame = made_up(60, 1)
+    frame = made_up(60, 1).assign(relation=range(60))
     on = np.column_stack([np.ones(60), frame["length_delta"]])
     left = frame.assign(**{c: residuals(frame, c, on) for c in ("qe_delta", "r1_delta")})
-    whole, rest = (over_relations(one, resamples=500).iloc[0] for one in (frame, left))
+    whole, rest = (over_relations(one).iloc[0] for one in (frame, left))
     assert whole["partial_r"] == pytest.approx(rest["r"])
     assert (whole["partial_r_low"], whole["partial_r_high"]) == pytest.approx((rest["r_low"], rest["r_high"]), abs=0.03)
 
 
-def test_the_bootstrap_moves_subjects_whole() -> None:
-    """Each fact twice under one subject: nothing is learnt, so the interval stays as it was (n does not)."""
+def test_facts_of_an_object_count_together() -> None:
+    """Each fact twice with its object and subject: nothing is learnt, so interval and p stay as they were (n does not)."""
     frame = made_up(60, 2)
-    single = within_relations(frame, resamples=500).iloc[0]
-    double = within_relations(pd.concat([frame, frame]), resamples=500).iloc[0]
+    single = within_relations(frame).iloc[0]
+    double = within_relations(pd.concat([frame, frame])).iloc[0]
     assert double["n"] == 120
-    assert (double["r_low"], double["r_high"]) == pytest.approx((single["r_low"], single["r_high"]))
+    assert (double["r_low"], double["r_high"], double["r_p"]) == pytest.approx((single["r_low"], single["r_high"], single["r_p"]))
+    alone = within_relations(pd.concat([frame, frame.assign(sub_uri=frame["sub_uri"] + "b", obj_uri=frame["obj_uri"] + "b")])).iloc[0]
+    assert alone["r_high"] - alone["r_low"] < 0.8 * (double["r_high"] - double["r_low"])
 
 
 def test_holm_goes_over_all_languages_and_undefined_ones_have_nothing() -> None:
     parts = [made_up(15, 1, seed).assign(lang=lang) for seed, lang in enumerate(("ru", "cs", "uk"))]
     flat = made_up(15, 1).assign(lang="hr", qe_delta=0.25)
     few = made_up(2, 1).assign(lang="es")
-    table = over_relations(pd.concat([*parts, flat, few]), resamples=100).set_index("lang")
+    table = over_relations(pd.concat([*parts, flat, few])).set_index("lang")
     assert table.loc[["hr", "es"], ["r", "r_low", "r_p", "r_p_holm"]].isna().all(axis=None)
     tested = table.loc[["ru", "cs", "uk"]]
     assert tested["r_p_holm"].to_numpy() == pytest.approx(multipletests(tested["r_p"], method="holm")[1])
@@ -137,7 +139,7 @@ def test_published_correlations_and_lines_from_the_digitised_gains(published: Pa
     found = {}
     for langs, relations in ((SLAVIC, R15), (("es", "zh", "id"), R8)):
         joined = gains(retrieval_gains(select(folder, langs, relations)), quality).assign(length_delta=0.0)
-        table = over_relations(joined, resamples=100)
+        table = over_relations(joined)
         found |= {(row["lang"], row["verbalisation"]): row for row in table.to_dict("records")}
         figure = quality_scatter([("x", joined)], "a scale")
         lines = [line for line in figure.axes[0].lines if line.get_linestyle() == ":"]
@@ -159,7 +161,7 @@ def test_published_correlations_and_lines_from_the_digitised_gains(published: Pa
 
 def test_qe_command_with_the_digitised_gains_in_both_styles(published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["qe", "--stats", str(published / "fluent_mlama" / "stats.zip"), "--back-end", "file", "--scores", str(DIGITISED)]
-    words += ["--qe-scale", "wmt20-comet-qe-da, z-scores", "--langs", "ru,cs,uk,hr", "--relations", ",".join(R15), "--resamples", "200"]
+    words += ["--qe-scale", "wmt20-comet-qe-da, z-scores", "--langs", "ru,cs,uk,hr", "--relations", ",".join(R15)]
     words += ["--graphs", str(tmp_path)]
     assert main([*words, "--tables", str(tmp_path / "paper"), "--style", "paper"]) == 0
     paper = (tmp_path / "paper" / "qe.tex").read_text(encoding="utf-8")

@@ -107,7 +107,7 @@ def test_comet_that_is_not_installed_and_options_it_cannot_take(comet: Comet, tm
 def test_qe_command_with_comet_resumes_over_files(comet: Comet, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stats = write_small_dumps(tmp_path / "stats", langs=("ru",), relations=("P19", "P36", "P103"), facts=12)
     words = ["qe", "--stats", str(stats), "--back-end", "comet", "--comet", str(comet.command), "--out", str(tmp_path / "out")]
-    words += ["--tables", str(tmp_path / "tables"), "--graphs", str(tmp_path / "graphs"), "--resamples", "100", "--pairs-a-call", "10"]
+    words += ["--tables", str(tmp_path / "tables"), "--graphs", str(tmp_path / "graphs"), "--pairs-a-call", "10"]
     comet.mode("crash-after:4")
     with pytest.raises(UserError, match="ru_P19|ru_P36|ru_P103"):
         main(words)

@@ -27,25 +27,25 @@ def dump(lang: str, relation: str, verbalisations: tuple[str, ...], ranks: np.nd
     for number, row in enumerate(ranks):
         cells = {
             "sub_uri": f"Q{number + shift}",
-            "obj_uri": f"Q{900 + number % 7}",
-            "obj_label": f"o{number % 7}",
-            "aliases": [f"o{number % 7}"],
+            "obj_uri": f"Q{900 + number % 20}",
+            "obj_label": f"o{number % 20}",
+            "aliases": [f"o{number % 20}"],
         }
         cells |= {
             "sub_label": f"s{number}",
             "en_sub_label": f"s{number}",
-            "en_obj_label": f"o{number % 7}",
+            "en_obj_label": f"o{number % 20}",
             "en_template": f"s{number} is .",
         }
-        cells |= {"template": f"s{number} is o{number % 7}.", "template_prompt": f"s{number} is "}
+        cells |= {"template": f"s{number} is o{number % 20}.", "template_prompt": f"s{number} is "}
         for v, rank in zip(verbalisations, row, strict=True):
             if v != "template":
                 cells |= {
-                    f"{v}_translation": f"s{number} is o{number % 7}.",
+                    f"{v}_translation": f"s{number} is o{number % 20}.",
                     f"{v}_prompt": f"s{number} is ",
-                    f"{v}_infl_object": f"o{number % 7}",
+                    f"{v}_infl_object": f"o{number % 20}",
                 }
-            cells |= {f"{v}_true_ranks": {f"o{number % 7}": int(rank)}, f"{v}_top1_correct": int(rank <= 1)}
+            cells |= {f"{v}_true_ranks": {f"o{number % 20}": int(rank)}, f"{v}_top1_correct": int(rank <= 1)}
             cells |= {f"{v}_prompt_prob": -12.5, f"{v}_top3_correct": int(rank <= 3)}
         rows.append(cells)
     return Dump(lang, relation, verbalisations, "paper", pd.DataFrame(rows))
@@ -84,12 +84,12 @@ class TestFiles:
         }
         assert (tables.parent / "graphs" / "compare.pdf").read_bytes().startswith(b"%PDF")
         assert (tables.parent / "graphs" / "compare.png").read_bytes().startswith(b"\x89PNG")
-        gt = differences.query("comparison == 'template → gt' and language == 'all' and average == 'macro' and metric == 'mean rank'").iloc[
-            0
-        ]
-        assert gt["high"] < 0 and gt["p_permutation"] < 0.05
-        same = differences.query("comparison == 'template → chatgpt' and metric == 'R@1' and average == 'micro'")
-        assert (same["difference"] == 0).all() and (same["p_mcnemar"] == 1).all() and same["low"].isna().all()
+        gt = differences.query(
+            "comparison == 'template → gt' and language == 'all' and weights == 'relation' and metric == 'mean rank'"
+        ).iloc[0]
+        assert gt["high"] < 0 and gt["p"] < 0.05
+        same = differences.query("comparison == 'template → chatgpt' and metric == 'R@1'")
+        assert (same["difference"] == 0).all() and (same["p"] == 1).all() and same["low"].isna().all()
         printed = capsys.readouterr().out
         assert "signature: dumps without a run record:" in printed
         assert "better" in printed
@@ -100,7 +100,7 @@ class TestFiles:
         differences = compare(folder)
         stats.main(["general", "--stats", str(folder), "--tables", str(folder.parent / "tables"), "--style", "clean"])
         tex = (folder.parent / "tables" / "general_table.tex").read_text(encoding="utf-8")
-        row = differences.query("comparison == 'template → gt' and language == 'cs' and average == 'macro'").set_index("metric")[
+        row = differences.query("comparison == 'template → gt' and language == 'cs' and weights == 'relation'").set_index("metric")[
             "second_value"
         ]
         assert f"{row['mean rank']:.2f}" in tex
@@ -150,17 +150,13 @@ class TestSeveralFolders:
         both = compare(models / "stats", "--against", f"{models / 'better'},{models / 'perfect'}")
         capsys.readouterr()
         alone = [compare(models / "stats", "--against", str(models / name)) for name in ("better", "perfect")]
-        holm = ["p_permutation_holm", "p_mcnemar_holm"]
         for one, comparison in zip(alone, ("stats:gt → better:gt", "stats:gt → perfect:gt"), strict=True):
-            # perfect has Czech alone: pooled rows are Czech's there, and do not stand where only it is compared
             there = [part[part["comparison"] == comparison].query("language == 'cs'") for part in (both, one)]
-            pd.testing.assert_frame_equal(*(part.drop(columns=holm).reset_index(drop=True) for part in there))
-        family = both.query("average == 'micro' and metric == 'R@1' and comparison.str.endswith(':gt')")
-        in_language = family[family["language"] != "all"]
-        assert in_language[["language", "second"]].values.tolist() == [["cs", "better:gt"], ["ru", "better:gt"], ["cs", "perfect:gt"]]
-        assert in_language["p_mcnemar_holm"].tolist() == pytest.approx(multipletests(in_language["p_mcnemar"], method="holm")[1].tolist())
-        pooled = family[family["language"] == "all"]
-        assert pooled["p_mcnemar_holm"].tolist() == pytest.approx(multipletests(pooled["p_mcnemar"], method="holm")[1].tolist())
+            pd.testing.assert_frame_equal(*(part.drop(columns="p_holm").reset_index(drop=True) for part in there))
+        family = both.query("weights == 'relation' and metric == 'R@1'")
+        of_gt = family[family["comparison"].str.endswith(":gt")]  # perfect has Czech alone, so nothing is pooled
+        assert of_gt[["language", "second"]].values.tolist() == [["cs", "better:gt"], ["ru", "better:gt"], ["cs", "perfect:gt"]]
+        assert family["p_holm"].tolist() == pytest.approx(multipletests(family["p"], method="holm")[1].tolist())
 
     def test_what_is_printed_lays_them_side_by_side(self, models: Path, capsys: pytest.CaptureFixture[str]):
         first = ["--stats", f"{models / 'stats'},{models / 'better'}", "--stats", str(models / "perfect")]
@@ -170,7 +166,7 @@ class TestSeveralFolders:
         head, _, *rows = printed.splitlines()
         assert head.split() == ["metric", "language", "verbalisation", "stats", "better", "perfect"]
         assert re.fullmatch(r"R@1 +cs +gt +0\.\d{3} \[[\d., ]+\] +0\.\d{3} \[[\d., ]+\] +1\.000 \[[\d., ]+\]", rows[1])
-        assert "Holm over languages × folders (pooled: over folders)" in printed
+        assert "Holm over all tests of the table" in printed
         assert "160 rows in both; only in stats: 0, only in better: 0" in printed
         assert "80 rows in both; only in stats: 80, only in perfect: 0" in printed
 
@@ -237,7 +233,7 @@ class TestBadInput:
         assert "\n" not in str(error.value)
         assert not (folder.parent / "tables").exists()
 
-    @pytest.mark.parametrize("more", [["--k", "0"], ["--k", "x"], ["--resamples", "10"], ["--level", "95"], ["--average", "mean"]])
+    @pytest.mark.parametrize("more", [["--k", "0"], ["--k", "x"], ["--resamples", "10"], ["--level", "95"], ["--weights", "mean"]])
     def test_values_out_of_range(self, folder: Path, more: list[str], capsys: pytest.CaptureFixture[str]):
         with pytest.raises(SystemExit) as exit_:
             stats.main(["compare", "--stats", str(folder), *more])
@@ -258,7 +254,7 @@ def test_published_macro_values_and_their_order(published: Path, tmp_path: Path)
     arguments = [*places, "--exclude-short", "gt"]
     assert stats.main(["compare", *arguments, "--langs", "cs", "--relations", relations, "--resamples", "1000"]) == 0
     differences = pd.read_csv(tmp_path / "compare_differences.tsv", sep="\t")
-    macro = differences[differences["average"] == "macro"].set_index(["comparison", "metric"])
+    macro = differences[differences["weights"] == "relation"].set_index(["comparison", "metric"])
     assert macro.loc[("template → gt", "R@1"), ["first_value", "second_value"]].tolist() == pytest.approx([0.578605, 0.669505], abs=1e-6)
     assert macro.loc[("template → chatgpt", "mean rank"), ["first_value", "second_value"]].tolist() == pytest.approx(
         [4.166374, 3.532051], abs=1e-6
@@ -268,14 +264,14 @@ def test_published_macro_values_and_their_order(published: Path, tmp_path: Path)
 
 def test_the_forest_plot_holds_every_difference_and_its_interval(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     rows = [
-        ("template → gt", language, "macro", metric, value, value - 0.1, value + 0.2)
+        ("template → gt", language, "relation", metric, value, value - 0.1, value + 0.2)
         for metric in ("R@1", "mean rank")
         for language, value in (("ru", 0.5), ("cs", 0.25), ("all", 0.375))
     ]
-    differences = pd.DataFrame(rows, columns=["comparison", "language", "average", "metric", "difference", "low", "high"])
+    differences = pd.DataFrame(rows, columns=["comparison", "language", "weights", "metric", "difference", "low", "high"])
     drawn: list[Figure] = []
     monkeypatch.setattr(figures_compare, "save", lambda figure, *_: drawn.append(figure) or [])
-    figures_compare.draw_differences(differences, "macro", tmp_path, "compare", "")
+    figures_compare.draw_differences(differences, "relation", tmp_path, "compare", "")
     first, second = drawn[0].axes
     assert [label.get_text() for label in first.get_yticklabels()] == ["ru", "cs", "all"]
     points, _, (bars,) = first.containers[0].lines

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 from tabulate import tabulate
 
-from fluent.console import UserError, note, seed_number, whole_number
+from fluent.console import UserError, note, whole_number
 from fluent.fluency import comet
 from fluent.fluency.comet import CometJudge
 from fluent.fluency.joining import fact_gains, relation_gains
@@ -24,7 +24,7 @@ from fluent.reporting.experiments import both
 from fluent.reporting.graphs import write_graphs
 from fluent.reporting.latex import Column, Raw, booktabs, escape, number, write_table
 from fluent.reporting.loading import DumpFolder, RankTable, open_dumps
-from fluent.reporting.options import MOST_RESAMPLES, add_short_rule
+from fluent.reporting.options import add_short_rule
 from fluent.reporting.qe_table import scale_of, write_qe_table
 from fluent.reporting.quality import KEY, SIGNIFICANT, gains, read_quality_gains, retrieval_gains
 from fluent.reporting.remarks import SHORT_RULE_TEXTS
@@ -40,10 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--back-end", choices=BACK_ENDS, default="lm", help="who judges (default: lm, offline)")
     parser.add_argument("--out", type=Path, default=Path("grammeval"), metavar="DIR", help="where score files go (default: grammeval)")
     parser.add_argument("--qe-scale", default="", metavar="TEXT", help="model and scale for heads and captions, where a file does not say")
-    parser.add_argument(
-        "--resamples", type=whole_number(100, MOST_RESAMPLES), default=10_000, help="of the bootstrap over relations (default: 10000)"
-    )
-    parser.add_argument("--seed", type=seed_number, default=0, help="of the bootstrap (default: 0)")
     parser.add_argument(
         "--model", metavar="NAME", help=f"lm: as in script.py (default: {DEFAULT_MODEL}); comet: default {comet.DEFAULT_MODEL}"
     )
@@ -163,9 +159,9 @@ def write_correlations(
     relations = gains(retrieval, quality)
     lengths = facts if facts is not None else fact_gains(selections, lambda table: table.rank * 0.0)  # lengths are in the dumps
     relations = relations.merge(relation_gains(lengths)[[*KEY, LENGTH]], how="left", on=KEY)
-    found = [("relations", over_relations(relations, resamples=arguments.resamples, seed=arguments.seed))]
+    found = [("relations", over_relations(relations))]
     if facts is not None:
-        found.append(("facts within relations", within_relations(facts, resamples=min(arguments.resamples, 2000), seed=arguments.seed)))
+        found.append(("facts within relations", within_relations(facts)))
     scale = scale_of(arguments)
     print(f"Gain in R@1 with gain in QE ({scale}): value [95 % interval] p after Holm")
     for points, table in found:
@@ -195,7 +191,7 @@ def _write_tex(folder: DumpFolder, selections: list[Selection], found: list[tupl
     lines = [
         f"Correlation of the gain in R@1 with the gain in QE ({scale}), over relations and of facts within relations.",
         *(f"{', '.join(s.langs)}: {' '.join(s.relations)}; {SHORT_RULE_TEXTS[s.short_rule]}; protocol: {s.protocol}." for s in selections),
-        f"* p < {SIGNIFICANT} after Holm; intervals: bootstrap over relations, or over subjects within relations.",
+        f"* p < {SIGNIFICANT} after Holm; intervals: over relations, or over objects and subjects within relations.",
         "partial r: with the gain in sentence length (characters) held fixed.",
         f"signature: {folder.signature(table for selection in selections for table in selection.tables.values())}",
     ]

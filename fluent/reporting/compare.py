@@ -3,8 +3,8 @@
     python stats.py compare --stats stats/starter/paper
     python stats.py compare --stats stats/models/smollm2 --against stats/models/mine,stats/models/pythia --tables tables/models
 
-Writes ``compare_values`` and ``compare_differences`` as TSV (full precision) and Markdown, ``compare.tex`` (one
-average, the main figures) and a forest plot (PDF, PNG), and prints the main figures. docs/comparing.md says how to read them.
+Writes ``compare_values`` and ``compare_differences`` as TSV (full precision) and Markdown, ``compare.tex`` (the
+main figures) and a forest plot (PDF, PNG), and prints the main figures. docs/comparing.md says how to read them.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from tabulate import tabulate
 
 from fluent.console import UserError, note
 from fluent.records.atomic import write_text
-from fluent.reporting.closed_form import DESCRIPTION
-from fluent.reporting.clusters import AVERAGES, fact_ranks
-from fluent.reporting.comparing import Pair, Settings, align, compare_pairs
+from fluent.reporting.comparing import Pair, Settings, compare_pairs
 from fluent.reporting.comparison_tables import latex_body, main_figures, side_by_side, tsv, write_markdown
 from fluent.reporting.distractors import distractor_counts
 from fluent.reporting.figures_compare import draw_differences
 from fluent.reporting.folders import open_folders
+from fluent.reporting.inference import STATEMENT, WEIGHTS
 from fluent.reporting.latex import write_table
 from fluent.reporting.loading import DumpFolder, RankTable, open_dumps
 from fluent.reporting.options import add_further_folders, add_resampling, add_short_rule, cutoffs
+from fluent.reporting.paired import align, fact_ranks
 from fluent.reporting.remarks import SHORT_RULE_TEXTS
 from fluent.reporting.selection import kept_rows, narrow, short_rule
+
+AVERAGES = {"relation": "mean over relations", "object": "mean over relations, each object once", "fact": "mean over facts"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--k", type=cutoffs, default=(1, 3, 5), metavar="K,…", help="the k of R@k (default: 1,3,5)")
     parser.add_argument(
-        "--average", choices=AVERAGES, default="macro", help="what is printed and set in LaTeX (default: macro; the TSV has both)"
+        "--weights",
+        choices=WEIGHTS,
+        default="relation",
+        help="what counts alike in what is printed and set in LaTeX (default: relation; the TSV has all)",
     )
     parser.add_argument("--level", type=_level, default=0.95, help="of the intervals (default: 0.95)")
     add_resampling(parser, 10_000)
@@ -56,10 +61,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Compare, write the files and print the main figures."""
     settings = Settings(arguments.k, arguments.level, arguments.resamples, arguments.seed)
     table, pairs, remarks = several_folders(arguments) if arguments.against else one_folder(arguments)
-    adjusted = "Holm over languages × folders (pooled: over folders)" if len(arguments.against) > 1 else "Holm over the languages"
     remarks.append(
-        f"{settings.level:.0%} intervals: {DESCRIPTION}; beside them in the TSV the symmetric studentised bootstrap's, "
-        f"{settings.resamples} resamples, seed {settings.seed}; p: paired permutation test with as many flips, {adjusted}"
+        f"{STATEMENT} Level {settings.level:.0%}, {settings.resamples} flips, seed {settings.seed}; Holm over all tests of the table. "
+        "detectable: the true difference found in 80 % of such samples"
     )
     values, differences = compare_pairs(table, pairs, settings)
     folder: Path = arguments.tables
@@ -67,13 +71,13 @@ def run(arguments: argparse.Namespace) -> int:
     for part, frame in (("values", values), ("differences", differences)):
         write_text(folder / f"{name}_{part}.tsv", tsv(frame))
         write_markdown(folder / f"{name}_{part}.md", frame, remarks)
-    title = f"What the differences are worth, {arguments.average} average"
-    written = write_table(folder, name, latex_body(differences, arguments.average), [title, *remarks])
-    draw_differences(differences, arguments.average, arguments.graphs, name, "; ".join([title, *remarks]))
+    title = f"What the differences are worth, {AVERAGES[arguments.weights]}"
+    written = write_table(folder, name, latex_body(differences, arguments.weights), [title, *remarks])
+    draw_differences(differences, arguments.weights, arguments.graphs, name, "; ".join([title, *remarks]))
     note(f"wrote {folder / name}_values and _differences (.tsv, .md) beside {written.name}")
     if arguments.against:
-        print(tabulate(side_by_side(values, arguments.average), headers="keys", showindex=False, disable_numparse=True), end="\n\n")
-    print(tabulate(main_figures(differences, arguments.average), headers="keys", showindex=False, disable_numparse=True))
+        print(tabulate(side_by_side(values, arguments.weights), headers="keys", showindex=False, disable_numparse=True), end="\n\n")
+    print(tabulate(main_figures(differences, arguments.weights), headers="keys", showindex=False, disable_numparse=True))
     print("\n".join(remarks))
     return 0
 
@@ -118,7 +122,7 @@ def pair_folders(tables: Mapping[str, Sequence[RankTable]], *, own_form: bool = 
         if not set(names[first]) & set(names[other]):
             raise UserError(f"{first} and {other} share no verbalisation; nothing can be paired")
     table, shared = align({label: fact_ranks(part, prefix=f"{label}:", own_form=own_form) for label, part in tables.items()})
-    pairs = [Pair(f"{first}:{v}", f"{other}:{v}", family=v) for v in names[first] for other in others if v in names[other]]
+    pairs = [Pair(f"{first}:{v}", f"{other}:{v}") for v in names[first] for other in others if v in names[other]]
     return table, shared, pairs
 
 

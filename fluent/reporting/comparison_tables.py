@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,9 @@ from tabulate import tabulate
 
 from fluent.records.atomic import write_text
 from fluent.records.table import format_table
-from fluent.reporting.clusters import better
+from fluent.reporting.inference import FEWEST
 from fluent.reporting.latex import Column, Raw, bold, booktabs, number
-
-SIGNIFICANT = 0.05
+from fluent.reporting.paired import SIGNIFICANT, better
 
 _LESS_DIGITS = {"mean rank": 2}
 
@@ -51,12 +50,12 @@ def _rounded(row: dict[str, Any], column: str) -> str:
         return str(value).replace("|", "\\|")
     if math.isnan(value):
         return ""
-    if column.startswith("p_"):
+    if column in ("p", "p_holm"):
         return p_value(value)
-    if column in ("gained", "lost"):
-        return str(int(value))
-    if column in ("effect_size", "superiority", "odds_ratio"):
+    if column in ("effect_size", "superiority"):
         return f"{value:z.2f}"
+    if column == "effective_objects":
+        return f"{value:z.1f}"
     return f"{value:z.{digits(str(row['metric']))}f}"
 
 
@@ -67,67 +66,78 @@ def p_value(value: float) -> str:
     return "<.001" if value < 0.001 else f"{value:z.3f}".removeprefix("0")
 
 
-def decisive_p(row: dict[str, Any]) -> float:
-    """The p-value that decides: adjusted over languages, or the plain one of a pooled row."""
-    return float(row["p_permutation"] if math.isnan(row["p_permutation_holm"]) else row["p_permutation_holm"])
-
-
 def verdict(row: dict[str, Any]) -> str:
-    """``better``, ``worse`` or ``–`` (the test cannot tell), for the second way."""
-    if decisive_p(row) >= SIGNIFICANT:
+    """``better``, ``worse`` or ``–`` (the test cannot tell, or there is none), for the second way."""
+    if not row["p_holm"] < SIGNIFICANT:
         return "–"
     gain = float(row["difference"]) * better(str(row["metric"]))
     return "better" if gain > 0 else "worse"
 
 
-def main_figures(differences: pd.DataFrame, average: str) -> pd.DataFrame:
-    """What is printed: the main metrics of one average, values, difference with its interval, p-values, verdict."""
+def main_figures(differences: pd.DataFrame, weights: str) -> pd.DataFrame:
+    """What is printed: the main metrics under these weights, values, difference with its interval, p-values, verdict.
+
+    Beside them the difference where each object counts once, with its p, as a check that no frequent object decides.
+    """
+    key = ["comparison", "language", "metric"]
+    by_object = differences[differences["weights"] == "object"].set_index(key)
     rows = []
-    for row in _main_rows(differences, average):
+    for row in _main_rows(differences, weights):
         places = digits(row["metric"])
+        once = by_object.loc[tuple(row[name] for name in key)]
         rows.append(
             {
                 "comparison": row["comparison"],
                 "language": row["language"],
                 "rows": str(row["rows"]),
+                "G*": f"{row['effective_objects']:z.0f}",
                 "metric": row["metric"],
                 "first": f"{row['first_value']:z.{places}f}",
                 "second": f"{row['second_value']:z.{places}f}",
                 "difference": f"{row['difference']:+z.{places}f}",
-                "interval": "" if math.isnan(row["low"]) else f"[{row['low']:+z.{places}f}, {row['high']:+z.{places}f}]",
-                "p": p_value(row["p_permutation"]),
-                "p (Holm)": p_value(row["p_permutation_holm"]),
-                "McNemar": p_value(row["mcnemar"]),
+                "interval": interval_cell(row, f"+z.{places}f"),
+                "detectable": "" if math.isnan(row["detectable"]) else f"{row['detectable']:z.{places}f}",
+                "p": p_value(row["p"]),
+                "p (Holm)": p_value(row["p_holm"]),
                 "second is": verdict(row),
+                "each object once": f"{once['difference']:+z.{places}f} {p_value(float(once['p_holm']))}".strip(),
             }
         )
     return pd.DataFrame(rows)
 
 
-def side_by_side(values: pd.DataFrame, average: str) -> pd.DataFrame:
+def interval_cell(row: Mapping[Any, Any], form: str) -> str:
+    """``[low, high]``; why there is none, where the objects are too few; nothing where no row varies."""
+    if row["effective_objects"] < FEWEST:
+        return "too few objects"
+    return "" if math.isnan(row["low"]) else f"[{row['low']:{form}}, {row['high']:{form}}]"
+
+
+def side_by_side(values: pd.DataFrame, weights: str) -> pd.DataFrame:
     """The main metrics of several folders, a row per metric, language and verbalisation, a column a folder: value [interval].
 
     values: as ``comparing.compare_pairs`` gives them, with ways named ``folder:verbalisation``.
     """
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
-    for row in _records(values[(values["average"] == average) & values["metric"].isin(main_metrics(values))]):
+    for row in _records(values[(values["weights"] == weights) & values["metric"].isin(main_metrics(values))]):
         places = digits(row["metric"])
-        interval = "" if math.isnan(row["low"]) else f" [{row['low']:z.{places}f}, {row['high']:z.{places}f}]"
         folder, _, verbalisation = row["way"].rpartition(":")
-        rows.setdefault((row["metric"], row["language"], verbalisation), {})[folder] = f"{row['value']:z.{places}f}{interval}"
+        rows.setdefault((row["metric"], row["language"], verbalisation), {})[folder] = (
+            f"{row['value']:z.{places}f} {interval_cell(row, f'z.{places}f')}".strip()
+        )
     ordered = sorted(rows, key=lambda key: key[0] == "mean rank")
     heads = [{"metric": metric, "language": language, "verbalisation": v} for metric, language, v in ordered]
     return pd.DataFrame([head | rows[key] for head, key in zip(heads, ordered, strict=True)]).fillna("")
 
 
-def latex_body(differences: pd.DataFrame, average: str) -> str:
+def latex_body(differences: pd.DataFrame, weights: str) -> str:
     """A booktabs table: a block a comparison, a row a language; a difference that the test can tell from 0 is bold."""
     columns = [Column("", "l"), Column("rows")]
     for metric in main_metrics(differences):
         title = Raw(rf"{metric} $\{'up' if better(metric) > 0 else 'down'}arrow$")
         columns += [Column(header, "r", title) for header in ("first", "second", Raw(r"$\Delta$"), "interval", Raw("$p$"))]
     rows: list[Sequence[object] | None] = []
-    ordered = _main_rows(differences, average)
+    ordered = _main_rows(differences, weights)
     for comparison, block in groupby(ordered, key=lambda row: row["comparison"]):
         rows += [] if not rows else [None]
         rows.append([comparison, *[""] * (len(columns) - 1)])
@@ -146,7 +156,8 @@ def _latex_cells(row: dict[str, Any]) -> list[object]:
         number(float(row[column]), places) for column in ("first_value", "second_value", "difference", "low", "high")
     )
     shown = bold(difference) if verdict(row) != "–" else difference
-    return [first, second, shown, Raw(f"[{low}, {high}]"), Raw(p_value(decisive_p(row)).replace("<", "$<$"))]
+    interval = interval_cell(row, "") if row["effective_objects"] < FEWEST else Raw(f"[{low}, {high}]")
+    return [first, second, shown, interval, Raw(p_value(row["p_holm"]).replace("<", "$<$"))]
 
 
 def main_metrics(differences: pd.DataFrame) -> tuple[str, str]:
@@ -154,14 +165,8 @@ def main_metrics(differences: pd.DataFrame) -> tuple[str, str]:
     return differences["metric"].iloc[0], "mean rank"
 
 
-def _main_rows(differences: pd.DataFrame, average: str) -> list[dict[str, Any]]:
-    """The rows of the main metrics; McNemar's p, which only rows as such have, is taken over from the micro average."""
-    chosen = differences[(differences["average"] == average) & differences["metric"].isin(main_metrics(differences))]
-    key = ["comparison", "language", "metric"]
-    counted = differences[differences["average"] == "micro"].set_index(key)
-    mcnemar = counted["p_mcnemar_holm"].fillna(counted["p_mcnemar"])
-    rows = chosen.assign(mcnemar=mcnemar.loc[list(chosen[key].itertuples(index=False, name=None))].to_numpy())
-    return _records(rows)
+def _main_rows(differences: pd.DataFrame, weights: str) -> list[dict[str, Any]]:
+    return _records(differences[(differences["weights"] == weights) & differences["metric"].isin(main_metrics(differences))])
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -9,20 +9,20 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
-from fluent.reporting.clusters import better
+from fluent.reporting.paired import better
 from fluent.reporting.plotting import COLOURS, MARKERS, MUTED, legend_above, look, save
 
 METRICS = ("R@1", "MRR", "mean rank")
 ROW_INCHES = 0.3
 
 
-def draw_differences(differences: pd.DataFrame, average: str, folder: Path, name: str, remark: str) -> list[Path]:
+def draw_differences(differences: pd.DataFrame, weights: str, folder: Path, name: str, remark: str) -> list[Path]:
     """Write ``{name}.pdf`` and ``.png``: one panel a metric, one line a language (``all`` last), one mark a comparison.
 
-    differences: the rows of ``compare_differences.tsv``; average: ``micro`` or ``macro``. A bar is the interval of the
+    differences: the rows of ``compare_differences.tsv``; weights: which of them. A bar is the interval of the
     difference second − first; where it crosses the grey line, the sign of the difference is not settled.
     """
-    shown = differences[differences["average"] == average]
+    shown = differences[differences["weights"] == weights]
     metrics = [metric for metric in METRICS if metric in set(shown["metric"])]
     comparisons = list(dict.fromkeys(shown["comparison"]))
     languages = list(dict.fromkeys(shown["language"]))

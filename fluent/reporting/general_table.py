@@ -13,13 +13,13 @@ import pandas as pd
 from tabulate import tabulate
 
 from fluent.console import UserError
-from fluent.reporting.clusters import fact_ranks
 from fluent.reporting.experiments import KINDS, select_for
+from fluent.reporting.inference import ESTIMAND
 from fluent.reporting.latex import Column, Raw, bold, booktabs, first_cell, number, write_table
 from fluent.reporting.loading import DumpFolder, open_dumps, open_wide
 from fluent.reporting.measures import macro, mean_rank, recall_at, value_at
 from fluent.reporting.options import add_short_rule
-from fluent.reporting.paired import significantly_best
+from fluent.reporting.paired import fact_ranks, significantly_best
 from fluent.reporting.remarks import remarks
 from fluent.reporting.selection import Selection
 
@@ -29,7 +29,10 @@ ROWS_ARE_LANGUAGES_FROM = 7
 """With this many languages the clean table is turned: a page is longer than it is wide."""
 
 
-BOLD = "Bold: better than every other verbalisation of that language, p < 0.05 (paired permutation test, Holm)."
+BOLD = (
+    "Bold: better than every other verbalisation of that language, p < 0.05 (signs of whole objects and of whole subjects flipped, "
+    f"the larger p, Holm over the table). Estimand: {ESTIMAND}."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,9 +86,13 @@ def paper_layout(selection: Selection) -> str:
 def clean_layout(selection: Selection) -> str:
     """Ours: three and two decimals everywhere, the best value bold where the paired test says that it is better."""
     recall, ranks = values(selection)
-    best = {lang: better_than_all(selection, lang) for lang in selection.langs}
+    ranked = {lang: (fact_ranks(selection.of(lang)), selection.verbalisations) for lang in selection.langs}
+    best = significantly_best(ranked, ("R@1", "mean rank"), flips=FLIPS)
     cells = {
-        (v, lang): (_marked(value_at(recall, v, lang), 3, best[lang][0] == v), _marked(value_at(ranks, v, lang), 2, best[lang][1] == v))
+        (v, lang): (
+            _marked(value_at(recall, v, lang), 3, best[lang, "R@1"] == v),
+            _marked(value_at(ranks, v, lang), 2, best[lang, "mean rank"] == v),
+        )
         for v in selection.verbalisations
         for lang in selection.langs
     }
@@ -101,13 +108,3 @@ def clean_layout(selection: Selection) -> str:
 
 def _marked(value: float, digits: int, best: bool) -> Raw:
     return bold(number(value, digits)) if best else number(value, digits)
-
-
-def better_than_all(selection: Selection, lang: str) -> tuple[str | None, str | None]:
-    """The verbalisation that is significantly better than every other, for (R@1, mean rank); None where there is none.
-
-    Paired permutation tests of the means over relations, Holm's correction over the others (``paired.significantly_best``).
-    """
-    facts = fact_ranks(selection.of(lang))
-    best = [significantly_best(facts, selection.verbalisations, metric, flips=FLIPS) for metric in ("R@1", "mean rank")]
-    return best[0], best[1]

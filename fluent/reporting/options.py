@@ -10,7 +10,7 @@ from fluent.console import plain_number, seed_number, split_list, whole_number
 from fluent.ranking.values import name_list
 
 LEAST_RESAMPLES, MOST_RESAMPLES = 200, 1_000_000
-"""Fewer cannot cut 5 % off; more would fill the memory and change nothing."""
+"""Fewer cannot cut 5 % off; more would change nothing."""
 STYLES = ("paper", "clean")
 
 
@@ -41,8 +41,8 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *, wide: bool = True) 
 def add_resampling(parser: argparse.ArgumentParser, usual: int) -> None:
     """``--resamples`` and ``--seed``."""
     number = whole_number(LEAST_RESAMPLES, MOST_RESAMPLES)
-    parser.add_argument("--resamples", type=number, default=usual, help=f"bootstrap samples and sign flips (default: {usual})")
-    parser.add_argument("--seed", type=seed_number, default=0, help="of resamples and flips (default: 0)")
+    parser.add_argument("--resamples", type=number, default=usual, help=f"sign flips of the tests (default: {usual})")
+    parser.add_argument("--seed", type=seed_number, default=0, help="of the flips (default: 0)")
 
 
 def cutoffs(value: str) -> tuple[int, ...]:

@@ -1,128 +1,131 @@
-"""Paired tests between two ways of asking for the same facts, and how large their difference is.
+"""The ranks of facts side by side: one row a fact in one language, one column a way of asking for it.
 
-All of them work on differences within rows (second minus first), so that easy and hard facts cancel.
+What ``inference`` needs to know of facts: a relation of a language is a stratum, objects and subjects are the clusters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
-from fluent.reporting.clusters import AVERAGES, Design, Floats, better, find_design, metric_columns
+from fluent.console import UserError
+from fluent.reporting.inference import Design, Floats, Scale, design_of, holm, sign_flips
+from fluent.reporting.loading import RankTable
 
-CHUNK = 1000
-
-
-@dataclass(frozen=True)
-class McNemar:
-    """McNemar's exact test on hits: ``gained`` units are hit by the second way alone, ``lost`` by the first alone."""
-
-    gained: int
-    lost: int
-    p_value: float
-
-    @property
-    def odds_ratio(self) -> float:
-        """gained / lost, each with half a unit added where one is 0 (Haldane); NaN where no unit differs."""
-        if self.gained + self.lost == 0:
-            return float("nan")
-        half = 0.5 if 0 in (self.gained, self.lost) else 0.0
-        return (self.gained + half) / (self.lost + half)
+KEYS = ("language", "relation", "sub_uri", "obj_uri")
+SIGNIFICANT = 0.05
 
 
-def mcnemar(design: Design, first: Floats, second: Floats) -> McNemar:
-    """McNemar's exact (binomial, two-sided) test of (n,) hits 0/1.
+def fact_ranks(tables: Iterable[RankTable], prefix: str = "", *, own_form: bool = False) -> pd.DataFrame:
+    """One row a fact: ``language``, ``relation``, ``sub_uri``, ``obj_uri`` and a column of best ranks per verbalisation.
 
-    The units are the rows of one language. Pooled over languages a fact's rows are not independent, so a fact
-    counts once, on the side on which it has more rows; facts that are even count on neither.
+    prefix goes before the verbalisation's name where several folders stand side by side. own_form: ranks by the form that
+    the verbalisation itself uses, NaN where it has none (protocol corrected; ``UserError`` in other dumps).
     """
-    difference = np.asarray(second, dtype=float) - np.asarray(first, dtype=float)
-    if design.pooled:
-        difference = design.cluster_sums(difference[:, None])[:, 0]
-    gained, lost = int((difference > 0).sum()), int((difference < 0).sum())
-    p_value = stats.binomtest(gained, gained + lost, 0.5).pvalue if gained + lost else 1.0
-    return McNemar(gained, lost, float(p_value))
+    parts = []
+    for table in tables:
+        ranks = table.own_rank if own_form else table.rank
+        if ranks is None:
+            raise UserError(f"{table.name} follows the {table.protocol} protocol, which has no own-form ranks; leave --own-form out")
+        keys = {"language": table.lang, "relation": table.relation, "sub_uri": table.facts["sub_uri"], "obj_uri": table.facts["obj_uri"]}
+        parts.append(pd.DataFrame(keys | {prefix + v: ranks[v] for v in table.verbalisations}, index=table.facts.index))
+    if not parts:
+        raise UserError("no dump is left to compare: choose other languages or relations")
+    return pd.concat(parts, ignore_index=True)
 
 
-def permutation_test(design: Design, differences: Floats, *, flips: int = 10_000, seed: int = 0) -> dict[str, Floats]:
-    """Per average the (q,) two-sided p-values of (n, q) paired differences.
+def require_single_facts(table: pd.DataFrame) -> None:
+    """Raise UserError where a fact stands twice in one language: pairing would be arbitrary."""
+    double = table.duplicated(list(KEYS))
+    if double.any():
+        language, relation, subject, answer = table.loc[double, list(KEYS)].iloc[0]
+        raise UserError(
+            f"{language}_{relation}: the fact {subject} – {answer} stands twice ({int(double.sum())} such rows in all); "
+            "remove the double rows from the dump"
+        )
 
-    Under the null hypothesis the two ways are exchangeable, so each cluster's differences may change their sign
-    together. p = (1 + flips at least as far from 0) / (1 + flips) (Phipson and Smyth 2010), hence never 0. Up to
-    13 clusters that differ at all, every one of their flips is enumerated and p is exact.
+
+def align(tables: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, dict[str, int]]:
+    """The rows that the first table shares with any other, side by side by fact (NaN where one lacks it), and how many each shares.
+
+    Raises UserError where the first shares no fact with another, or a fact stands twice in one.
     """
-    generator = np.random.default_rng(seed)
-    sums = np.concatenate([design.cluster_sums(design.weights(average)[:, None] * differences) for average in AVERAGES], axis=1)
-    sums = sums[np.any(sums != 0, axis=1)]
-    observed = np.abs(sums.sum(axis=0)) * (1 - 1e-9) - 1e-15  # equal sums added in another order count as equal
-    extreme = np.zeros(sums.shape[1])
-    if len(sums) <= 13:
-        signs = 1.0 - 2.0 * ((np.arange(2 ** len(sums))[:, None] >> np.arange(len(sums))) & 1)
-        p_values = (np.abs(signs @ sums) >= observed).mean(axis=0)
-    else:
-        for start in range(0, flips, CHUNK):
-            size = min(CHUNK, flips - start)
-            signs = generator.integers(0, 2, size=(size, len(sums)), dtype=np.int8) * 2.0 - 1.0
-            extreme += (np.abs(signs @ sums) >= observed).sum(axis=0)
-        p_values = (1 + extreme) / (1 + flips)
-    return dict(zip(AVERAGES, np.split(p_values, len(AVERAGES)), strict=True))
+    for table in tables.values():
+        require_single_facts(table)
+    (name, merged), *others = tables.items()
+    shared = {}
+    for other, table in others:
+        shared[other] = len(merged[list(KEYS)].merge(table[list(KEYS)]))
+        if not shared[other]:
+            raise UserError(f"{name} and {other} share no fact (same language, relation, sub_uri and obj_uri); nothing can be paired")
+        merged = merged.merge(table, on=list(KEYS), how="left", validate="one_to_one")
+    ranks = [column for column in merged if column not in tables[name]]
+    return merged[merged[ranks].notna().any(axis=1)].reset_index(drop=True), shared
 
 
-def holm(p_values: Sequence[float] | Floats) -> Floats:
-    """Holm's step-down adjustment of a family of p-values; NaN (no test) stays out of the family.
+def find_design(table: pd.DataFrame, weights: str = "relation") -> Design:
+    """The strata and clusters of a table of facts; of several languages each counts the same, and so do its relations.
 
-    The k-th smallest of m becomes the largest of p_j (m - j + 1) over j <= k, at most 1. As statsmodels' ``multipletests``,
-    which collects the whole process's garbage at every call: a family of three took .2 s.
+    Raises UserError where there is no row or a fact stands twice in one language.
     """
-    values = np.asarray(p_values, dtype=float)
-    order = np.argsort(values)[: np.count_nonzero(~np.isnan(values))]  # NaN is sorted behind
-    adjusted = np.full(len(values), np.nan)
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(values[order] * np.arange(len(order), 0, -1)))
-    return adjusted
+    if table.empty:
+        raise UserError("no fact is left to compare: choose other languages, relations or dumps")
+    require_single_facts(table)
+    return design_of(table, ["language", "relation"], ["obj_uri", "sub_uri"], weights)
 
 
-def effect_size(design: Design, differences: Floats) -> Floats:
-    """(q,) standardised paired difference d_z = mean / standard deviation of the (n, q) row differences (Cohen 1988).
+def metric_columns(ranks: Floats, cutoffs: Sequence[int]) -> tuple[tuple[str, ...], Floats]:
+    """The metrics of (n,) ranks as names and (n, metrics) columns: R@k for each cut-off, MRR, mean rank.
 
-    0 where no row differs; NaN where all rows differ by the same amount.
+    A mid-rank (ties) counts for R@k when it is ≤ k and for MRR as 1 / mid-rank.
     """
-    mean, spread = differences.mean(axis=0), differences.std(axis=0, ddof=1) if design.rows > 1 else np.zeros(differences.shape[1])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(spread > 0, mean / spread, np.where(mean == 0, 0.0, np.nan))
+    names = (*(f"R@{k}" for k in cutoffs), "MRR", "mean rank")
+    columns = [(ranks <= k).astype(float) for k in cutoffs]
+    return names, np.column_stack([*columns, 1.0 / ranks, ranks])
 
 
-def superiority(differences: Floats) -> Floats:
-    """(q,) probability that the second way is the larger on a fact, ties by half (Grissom and Kim's dependent-groups PS)."""
-    return (differences > 0).mean(axis=0) + 0.5 * (differences == 0).mean(axis=0)
+def better(metric: str) -> int:
+    """+1 where a larger value of the metric is better, −1 where a smaller one is."""
+    return -1 if metric == "mean rank" else 1
+
+
+def scale_of(metric: str) -> Scale:
+    """Which values the metric can take."""
+    return Scale.RANK if metric == "mean rank" else Scale.SHARE
 
 
 def significantly_best(
-    table: pd.DataFrame,
-    ways: Sequence[str],
-    metric: str,
-    *,
-    average: str = "macro",
-    alpha: float = 0.05,
-    flips: int = 10_000,
-    seed: int = 0,
-) -> str | None:
-    """Which of the ways may be set in bold: the best by this average, if the paired test tells it from every other.
+    parts: Mapping[str, tuple[pd.DataFrame, Sequence[str]]], metrics: Sequence[str], *, flips: int = 10_000, seed: int = 0
+) -> dict[tuple[str, str], str | None]:
+    """For each (part, metric) the way that may be set in bold: the best, if the test tells it from every other, else None.
 
-    table: rows of one or several languages with ``language``, ``relation``, ``sub_uri``, ``obj_uri`` and one column
-    of ranks per way. metric: ``R@1``, ``R@3``, …, ``MRR`` or ``mean rank``. The p-values against all others are
-    adjusted by Holm; one at alpha or above and the answer is None.
+    parts: name -> the ranks of a language (``fact_ranks``) and the ways that have a rank in every row of it. metrics:
+    R@k, MRR, mean rank. Holm's adjustment of a metric goes over all tests of all parts: they stand in one table.
     """
-    if len(ways) < 2:
-        return None
-    design = find_design(table)
-    cutoffs = [int(metric.removeprefix("R@"))] if metric.startswith("R@") else []
-    place = metric_columns(np.ones(1), cutoffs)[0].index(metric)
-    values = np.column_stack([metric_columns(table[way].to_numpy(dtype=float), cutoffs)[1][:, place] for way in ways])
-    best = int(np.argmax(better(metric) * design.averages(values, average)))
-    others = [i for i in range(len(ways)) if i != best]
-    p_values = permutation_test(design, values[:, [best]] - values[:, others], flips=flips, seed=seed)[average]
-    return ways[best] if (holm(p_values) < alpha).all() else None
+    best: dict[tuple[str, str], str] = {}
+    p_values: dict[tuple[str, str], Floats] = {}
+    cutoffs = [int(metric.removeprefix("R@")) for metric in metrics if metric.startswith("R@")]
+    for name, (table, ways) in parts.items():
+        if len(ways) < 2:
+            continue
+        design = find_design(table)
+        names, _ = metric_columns(np.ones(1), cutoffs)
+        values = np.stack([metric_columns(table[way].to_numpy(dtype=float), cutoffs)[1] for way in ways], axis=2)
+        leads = []
+        for metric in metrics:
+            of_metric = values[:, names.index(metric)]
+            first = int(np.argmax(better(metric) * design.mean(of_metric)))
+            best[name, metric] = ways[first]
+            leads.append(of_metric[:, [first]] - np.delete(of_metric, first, axis=1))
+        tested = sign_flips([design], np.hstack(leads), flips=flips, seed=seed)[0].reshape(len(metrics), -1)
+        p_values |= {(name, metric): row for metric, row in zip(metrics, tested, strict=True)}
+    found: dict[tuple[str, str], str | None] = {(name, metric): None for name in parts for metric in metrics}
+    for metric in metrics:
+        keys = [key for key in p_values if key[1] == metric]
+        if not keys:
+            continue
+        adjusted = np.split(holm(np.concatenate([p_values[key] for key in keys])), np.cumsum([len(p_values[key]) for key in keys])[:-1])
+        found |= {key: best[key] for key, row in zip(keys, adjusted, strict=True) if (row < SIGNIFICANT).all()}
+    return found

@@ -15,8 +15,8 @@ from scipy.stats import pearsonr
 
 from fluent.console import UserError
 from fluent.records.table import read_table
+from fluent.reporting.inference import holm
 from fluent.reporting.measures import by_relation, recall_at, value_at
-from fluent.reporting.paired import holm
 from fluent.reporting.selection import Selection
 
 KEY = ["lang", "verbalisation", "relation"]

@@ -23,11 +23,11 @@ from plotly.offline import get_plotlyjs
 from fluent.console import UserError, note
 from fluent.records.atomic import check_writable, write_text
 from fluent.records.source import open_source
-from fluent.reporting.closed_form import DESCRIPTION
 from fluent.reporting.compare import pair_folders
 from fluent.reporting.comparing import Settings, compare_pairs
 from fluent.reporting.comparison_tables import main_figures
 from fluent.reporting.folders import open_folders
+from fluent.reporting.inference import STATEMENT
 from fluent.reporting.loading import DumpFolder
 from fluent.reporting.options import add_further_folders, add_resampling, add_short_rule
 from fluent.reporting.remarks import SHORT_RULE_TEXTS
@@ -37,10 +37,7 @@ from fluent.reporting.report_sides import FEW_DISTRACTORS, METRICS, Side, open_s
 from fluent.reporting.selection import short_rule
 
 TEMPLATES = Path(__file__).with_name("templates")
-_ACROSS = (
-    "Runs are compared with the first on the facts that both have; Holm's adjustment there goes over languages × runs. "
-    "Where protocols differ, so do the candidates."
-)
+_ACROSS = "Runs are compared with the first on the facts that both have. Where protocols differ, so do the candidates."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -105,7 +102,7 @@ def build_page(folders: Mapping[str, DumpFolder], arguments: argparse.Namespace)
 def between(sides: Sequence[Side], settings: Settings) -> pd.DataFrame:
     """The main figures of each folder against the first, verbalisation by verbalisation."""
     table, _, pairs = pair_folders({side.label: side.counted for side in sides})
-    return main_figures(compare_pairs(table, pairs, settings)[1], "macro")
+    return main_figures(compare_pairs(table, pairs, settings)[1], "relation")
 
 
 def script_json(value: Any) -> str:
@@ -141,7 +138,7 @@ def _remarks(side: Side, arguments: argparse.Namespace) -> list[str]:
     remarks = [
         f"Tables and graphs: {rule}, which leaves {sum(map(len, counted)):,} of {sum(map(len, everything)):,} rows; "
         "the list of facts has them all.",
-        f"Intervals: {DESCRIPTION}. Tests: {arguments.resamples} sign flips of the same units, seed {arguments.seed}.",
+        f"{STATEMENT} {arguments.resamples} flips, seed {arguments.seed}; Holm over all tests of a table.",
         "A rank is the best rank of a correct form among the correct forms and the distractors; 1 is best."
         if everything[0].protocol == "paper"
         else "A rank is the entity's among gold and distractors, ties by their middle; 1 is best.",

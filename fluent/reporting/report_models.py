@@ -44,7 +44,7 @@ def run_marks(values: Mapping[str, pd.DataFrame]) -> Graph:
     labels = list(values)
     figures = {}
     every = pd.concat([frame.assign(folder=label) for label, frame in values.items()])
-    rows = every[every["average"] == "macro"]
+    rows = every[every["weights"] == "relation"]
     for metric in ("R@1", "mean rank"):
         for way in dict.fromkeys(rows["way"]):
             part = rows[(rows["metric"] == metric) & (rows["way"] == way)]

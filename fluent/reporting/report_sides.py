@@ -11,13 +11,12 @@ import pandas as pd
 
 from fluent.console import UserError
 from fluent.languages import is_known, language
-from fluent.reporting.clusters import fact_ranks
 from fluent.reporting.compare import chosen_tables
 from fluent.reporting.comparing import POOLED, Pair, Settings, compare_pairs, parts
-from fluent.reporting.comparison_tables import digits, main_figures
+from fluent.reporting.comparison_tables import digits, interval_cell, main_figures
 from fluent.reporting.distractors import distractor_counts
 from fluent.reporting.loading import DumpFolder, RankTable
-from fluent.reporting.paired import significantly_best
+from fluent.reporting.paired import fact_ranks, significantly_best
 from fluent.reporting.relation_table import english_template
 from fluent.reporting.selection import narrow
 
@@ -30,7 +29,7 @@ FEW_DISTRACTORS = 10
 class Side:
     """One folder. everything: its dumps for the list of facts; counted: those that tables and graphs count, short prompts left out.
 
-    ranks: as ``clusters.fact_ranks`` makes them of counted. names: verbalisations. values, differences: as
+    ranks: as ``paired.fact_ranks`` makes them of counted. names: verbalisations. values, differences: as
     ``comparing.compare_pairs`` gives them, of every verbalisation and of the first against each other.
     """
 
@@ -47,7 +46,7 @@ class Side:
         """The main figures of the differences, empty where there is one verbalisation."""
         if self.differences.empty:
             return pd.DataFrame()
-        shown = main_figures(self.differences, "macro")
+        shown = main_figures(self.differences, "relation")
         return shown.assign(comparison=self.label + ": " + shown["comparison"]) if labelled else shown
 
 
@@ -77,35 +76,32 @@ def summary(sides: Sequence[Side], settings: Settings) -> list[dict[str, Any]]:
     """Per language (pooled last) its folders, and of each the values of every verbalisation."""
     found: dict[str, dict[str, Any]] = {}
     for side in sides:
-        for code, rows in parts(side.ranks):
+        # values over other facts than the rest's would mislead here: such a verbalisation has its own comparison below
+        ranked = {code: (rows, [name for name in side.names if rows[name].notna().all()]) for code, rows in parts(side.ranks)}
+        best = significantly_best(ranked, METRICS, flips=settings.resamples, seed=settings.seed)
+        for code, (rows, ways) in ranked.items():
             name = "languages, pooled by fact" if code == POOLED else language_name(code)
             entry = found.setdefault(code, {"code": code, "name": name, "sides": []})
-            entry["sides"].append(_of_side(side, code, rows, settings))
+            bold = {metric: best[code, metric] for metric in METRICS}
+            entry["sides"].append(_of_side(side, rows, ways, side.values[side.values["language"] == code], bold))
     return sorted(found.values(), key=lambda entry: entry["code"] == POOLED)
 
 
-def _of_side(side: Side, code: str, rows: pd.DataFrame, settings: Settings) -> dict[str, Any]:
-    macro = {
-        (str(row["way"]), str(row["metric"])): row
-        for row in side.values[(side.values["average"] == "macro") & (side.values["language"] == code)].to_dict("records")
-    }
-    # values over other facts than the rest's would mislead here: such a verbalisation has its own comparison below
-    ways = [name for name in side.names if rows[name].notna().all()]
-    best = {metric: significantly_best(rows, ways, metric, flips=settings.resamples, seed=settings.seed) for metric in METRICS}
+def _of_side(side: Side, rows: pd.DataFrame, ways: Sequence[str], values: pd.DataFrame, bold: dict[str, str | None]) -> dict[str, Any]:
+    by_relation = values[values["weights"] == "relation"].to_dict("records")
+    of = {(str(row["way"]), str(row["metric"])): row for row in by_relation}
     return {
         "label": side.label,
         "relations": rows["relation"].nunique(),
         "facts": f"{len(rows.drop_duplicates(['relation', 'sub_uri', 'obj_uri'])):,}",
-        "ways": [
-            {"name": name, "cells": [_cell(macro[name, metric], metric, best[metric] == name) for metric in METRICS]} for name in ways
-        ],
+        "ways": [{"name": name, "cells": [_cell(of[name, metric], metric, bold[metric] == name) for metric in METRICS]} for name in ways],
     }
 
 
 def _cell(row: dict[Hashable, Any], metric: str, best: bool) -> dict[str, Any]:
-    places = digits(metric)
-    interval = "" if pd.isna(row["low"]) else f"{row['low']:z.{places}f} – {row['high']:z.{places}f}"
-    return {"value": f"{row['value']:z.{places}f}", "interval": interval, "best": best}
+    form = f"z.{digits(metric)}f"
+    interval = interval_cell(row, form).strip("[]").replace(", ", " – ")
+    return {"value": f"{row['value']:{form}}", "interval": interval, "best": best}
 
 
 def relations(sides: Sequence[Side]) -> list[dict[str, Any]]:

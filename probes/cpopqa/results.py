@@ -1,7 +1,7 @@
 """Marks of every model and baseline in one table, and what is averaged from it.
 
-A row is one model's answer to one question. Intervals and tests are those of the facts (``fluent.reporting``): questions of
-one group (country) are not independent, so groups are resampled, and their signs change, as a whole.
+A row is one model's answer to one question. Intervals and tests are those of the facts (``fluent.reporting.inference``):
+questions of one group (country) are not independent, nor are those with the same right answer (a holiday of many countries).
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from fluent.reporting.clusters import Design, find_design
-from fluent.reporting.intervals import bootstrap
-from fluent.reporting.paired import holm, mcnemar, permutation_test
+from fluent.reporting.inference import Design, Scale, holm, intervals, sign_flips
+from fluent.reporting.inference import design_of as rows_design
 from probes.cpopqa.baselines import NAMES
 from probes.cpopqa.concepts import Concept
 from probes.cpopqa.items import Item, chance
@@ -22,32 +21,33 @@ from probes.cpopqa.measures import mark
 from probes.cpopqa.parsing import Answer
 
 METRICS = {"first": "P@1", "exact": "Acc", "diff": "Diff"}
-AVERAGE = "micro"
+SCALES = [Scale.SHARE] * len(METRICS)
 
 
 def mark_all(items: Sequence[Item], orders: Mapping[str, Mapping[str, Answer]], concepts: Sequence[Concept]) -> pd.DataFrame:
-    """(answers) model, target, n, round, group, region, id, status, first, exact, diff, places, pairs, as asked."""
+    """(answers) model, target, n, round, group, region, answer, id, status, first, exact, diff, places, pairs, as asked."""
     regions = {one.group: one.region for one in concepts}
     rows = []
     for model, answers in orders.items():
         for item in items:
             if item.id in answers:
                 marks = mark(answers[item.id], item.gold)
-                known = (model, item.target, item.n, item.round, item.group, regions.get(item.group, ""), item.id, marks.status)
+                asked = (model, item.target, item.n, item.round, item.group, regions.get(item.group, ""))
                 as_asked = float(answers[item.id].order[:1] == item.options[:1])
-                rows.append((*known, marks.first, marks.exact, marks.diff, marks.places, marks.pairs, as_asked))
-    columns = ["model", "target", "n", "round", "group", "region", "id", "status", *METRICS, "places", "pairs", "as asked"]
+                rows.append(
+                    (*asked, item.gold[0], item.id, marks.status, marks.first, marks.exact, marks.diff, marks.places, marks.pairs, as_asked)
+                )
+    columns = ["model", "target", "n", "round", "group", "region", "answer", "id", "status", *METRICS, "places", "pairs", "as asked"]
     return pd.DataFrame(rows, columns=columns)
 
 
 def design_of(rows: pd.DataFrame) -> Design:
-    """The clusters of answers to one target's questions: those of a group belong together, without groups each stands alone."""
+    """The clusters of answers to one target's questions: the right first answers and the groups; without groups each question."""
     unit = rows["group"].where(rows["group"] != "", rows["id"])
-    named = {"language": rows["target"], "relation": rows["n"].astype(str), "sub_uri": unit, "obj_uri": rows["id"]}
-    return find_design(pd.DataFrame(named).reset_index(drop=True))
+    return rows_design(rows.assign(unit=unit), [], ["answer", "unit"], "fact")
 
 
-def measures(results: pd.DataFrame, seed: int = 0, resamples: int = 2000) -> pd.DataFrame:
+def measures(results: pd.DataFrame) -> pd.DataFrame:
     """A row a target, n and model: each metric's mean, sample standard deviation over rounds and 95 % interval; answer rates.
 
     "Diff (full)" is over complete answers only. "first as asked": how often the answer's first name is the question's, 1 / n
@@ -57,7 +57,7 @@ def measures(results: pd.DataFrame, seed: int = 0, resamples: int = 2000) -> pd.
     for (target, n, model), part in results.groupby(["target", "n", "model"], sort=False):
         record: dict[str, object] = {"target": target, "n": n, "model": model, "questions": len(part)}
         spread = part.groupby("round")[list(METRICS)].mean().std(ddof=1)
-        interval = bootstrap(design_of(part), part[list(METRICS)].to_numpy(dtype=float), seed=seed, resamples=resamples)[AVERAGE]
+        interval = intervals(design_of(part), part[list(METRICS)].to_numpy(dtype=float), SCALES)
         for place, (column, name) in enumerate(METRICS.items()):
             record[name] = float(part[column].mean())
             record[f"{name} sd"] = float(spread[column])
@@ -72,8 +72,8 @@ def measures(results: pd.DataFrame, seed: int = 0, resamples: int = 2000) -> pd.
 def comparisons(results: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """Every model against every other and against the baselines, on the questions that both answered.
 
-    Differences are second minus first. p: permutation test, groups as a whole; Acc also by McNemar's exact test.
-    Each kind of p-value is adjusted by Holm over the whole table.
+    Differences are second minus first. p: paired sign flips of whole groups and of whole right answers, the larger; each
+    metric's are adjusted by Holm over the whole table. NaN where there are too few of either.
     """
     models = list(dict.fromkeys(results["model"]))
     own = [name for name in models if name not in NAMES]
@@ -88,12 +88,11 @@ def comparisons(results: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
             one, other = tables[first].loc[both], tables[second].loc[both]
             design = design_of(other.reset_index())
             differences = (other[list(METRICS)] - one[list(METRICS)]).to_numpy(dtype=float)
-            p_values = permutation_test(design, differences, seed=seed)[AVERAGE]
-            exact = mcnemar(design, one["exact"].to_numpy(dtype=float), other["exact"].to_numpy(dtype=float))
+            p_values = sign_flips([design], differences, seed=seed)[0]
             record: dict[str, object] = {"target": target, "n": n, "first": first, "second": second, "questions": len(both)}
             for place, name in enumerate(METRICS.values()):
                 record |= {f"{name} change": float(differences[:, place].mean()), f"p {name}": float(p_values[place])}
-            rows.append(record | {"Acc gained": exact.gained, "Acc lost": exact.lost, "p McNemar": exact.p_value})
+            rows.append(record)
     table = pd.DataFrame(rows)
     for name in [column for column in table.columns if column.startswith("p ")]:
         table[name] = holm(table[name].to_numpy(dtype=float))
