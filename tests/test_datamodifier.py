@@ -429,30 +429,9 @@ def _good(tmp_path: Path, mlama: Path, translations: Path) -> dict[str, str]:
 
 
 BAD: dict[str, tuple[Callable[[Path], dict[str, str]], str]] = {
-    "unknown language": (lambda tmp: {"-l": "xx"}, "unknown language 'xx': choose from"),
-    "language not there": (lambda tmp: {"-l": "ru,cs"}, "no language cs; there are en, ru"),
-    "english": (lambda tmp: {"-l": "en"}, "'en' is the language that facts are translated from"),
-    "no language": (lambda tmp: {"-l": ","}, "-l names no language"),
-    "unknown relation": (lambda tmp: {"-r": "P19,P99"}, "P99"),
-    "unknown translator": (lambda tmp: {"--translator": "babelfish"}, "unknown translator 'babelfish': choose from"),
     "missing key": (lambda tmp: {"--translator": "deepl"}, "deepl needs a key: set the environment variable DEEPL_API_KEY"),
-    "missing openai key": (lambda tmp: {"--translator": "openai"}, "openai needs a key: set OPENAI_API_KEY"),
-    "missing mlama": (lambda tmp: {"--mlama": str(tmp / "nowhere")}, "nowhere"),
-    "malformed file": (lambda tmp: {"--translator": f"file:{_write(tmp / 'bad.tsv', 'a')}"}, "bad.tsv, row 1: 1 columns"),
-    "out is a file": (lambda tmp: {"--out": str(_write(tmp / "taken", "x"))}, "taken is a file"),
-    "store is no database": (lambda tmp: {"--store": str(_write(tmp / "bad.sqlite", "no database " * 99))}, "bad.sqlite is damaged"),
-    "bad spec": (lambda tmp: {"--spec": "a/b"}, "a/b"),
-    "bad url": (lambda tmp: {"--base-url": "google"}, "--base-url 'google': give NAME=URL"),
-    "no phrasebook": (lambda tmp: {"--translator": f"phrasebook:{tmp}"}, "ru.tsv"),
     "workbooks differ": (lambda tmp: {"--translator": f"document:{_workbooks(tmp / 'gt')}"}, "has 1 rows and"),
-    "bad number": (lambda tmp: {"--shots": "-1"}, "--shots"),
-    "bad pace": (lambda tmp: {"--per-second": "0"}, "--per-second"),
 }
-
-
-def _write(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def _workbooks(folder: Path) -> Path:

@@ -12,7 +12,6 @@ from small_dumps import small_dump
 from stand_in import StandInScorer
 from statsmodels.stats.proportion import proportion_confint
 
-from fluent.console import UserError
 from fluent.fluency.forms import SHIPPED, read_forms
 from fluent.fluency.gender import paper_layout
 from fluent.fluency.genders import GENDERED_PHRASEBOOKS, PERSON_RELATIONS, phrasebook_genders, read_genders
@@ -185,32 +184,6 @@ def test_genders_from_wikidata_are_kept_as_a_file(tmp_path: Path, httpserver: HT
 
 def ask(ids: str, props: str) -> dict[str, str]:
     return {"action": "wbgetentities", "format": "json", "formatversion": "2", "maxlag": "5", "ids": ids, "props": props}
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "says"),
-    [
-        ("g.tsv", "p\tlabel\nQ1\tmale\n", "no column genderLabel"),
-        ("g.tsv", "p\tgenderLabel\nQ1\tmale\nQ1\tfemale\n", "row 1: Q1 is 'female' here and 'male' above"),
-        ("f.tsv", "lang\trelation\tform\nru\tP19\tx\n", "no column gender"),
-        ("f.tsv", "lang\trelation\tgender\tform\nru\tP19\tx\tродилась\n", "row 0: gender 'x'"),
-        ("f.tsv", "lang\trelation\tgender\tform\nde\tP19\tf\tgeboren\n", "knows none of the languages"),
-    ],
-)
-def test_bad_tables_are_one_line(tmp_path: Path, name: str, text: str, says: str) -> None:
-    (tmp_path / name).write_text(text, encoding="utf-8")
-    words = ["gender", "--stats", str(dumps_with_women(tmp_path / "stats")), "--gender" if name == "g.tsv" else "--forms"]
-    with pytest.raises(UserError, match=says):
-        main([*words, str(tmp_path / name), "--tables", str(tmp_path)])
-
-
-def test_a_relation_without_forms_and_a_missing_file_are_one_line(tmp_path: Path) -> None:
-    words = ["gender", "--stats", str(dumps_with_women(tmp_path / "stats")), "--tables", str(tmp_path)]
-    with pytest.raises(UserError, match="no no.tsv"):
-        main([*words, "--gender", "no.tsv"])
-    write_dump(small_dump("ru", "P36"), tmp_path / "stats")
-    with pytest.raises(UserError, match="no forms for ru P36"):
-        main([*words, "--relations", "P36"])
 
 
 def test_the_starter_runs_offline(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -254,27 +254,6 @@ def test_scores_of_other_sentences_are_told_of(tmp_path: Path, capsys: pytest.Ca
     assert "1 sentences are not those of the dump" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("more", "says"),
-    [
-        (["--back-end", "file"], "needs --scores"),
-        (["--back-end", "file", "--scores", "nothing"], "no scores at nothing"),
-        (["--scores", "x.tsv"], "for --back-end file"),
-        (["--back-end", "comet", "--comet", "nothing"], "make comet"),
-        (["--linking", "nonsense"], "unknown linking function"),
-        (["--linking", "slor"], "needs unigram"),
-        (["--unigram", "nothing.json"], "no unigram table"),
-        (["--verbalisations", "gt"], "measured against the template"),
-        (["--langs", "de"], "no dump of de in"),
-    ],
-)
-def test_bad_input_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], says: str) -> None:
-    stats = write_small_dumps(tmp_path / "stats", langs=("ru",))
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=says):
-        main(["qe", "--stats", str(stats), *more])
-
-
 def test_class_from_a_notebook(tmp_path: Path) -> None:
     stats = write_small_dumps(tmp_path / "stats", langs=("ru", "cs"), relations=("P19", "P36", "P103", "P108"))
     for lang in ("ru", "cs"):

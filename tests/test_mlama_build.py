@@ -152,14 +152,3 @@ def test_names_that_wikidata_keeps_for_all_languages_count(
     told = capsys.readouterr().err
     assert "1 of 5 labels in 'de' are from other codes: 1 'mul'" in told
     assert "1 of 5 entities have no label in 'ru', and their label for all languages ('mul') is in another script" in told
-
-
-def test_folders_that_are_not_lama_are_refused(tmp_path: Path, lama: Path) -> None:
-    with pytest.raises(UserError, match="has no relations.jsonl"):
-        read_lama(tmp_path)
-    with pytest.raises(UserError, match="P99 has no template"):
-        read_lama(lama, ["P99"])
-    with (lama / "TREx" / "P37.jsonl").open("a", encoding="utf-8") as file:
-        file.write('{"sub_uri": "Q')
-    with pytest.raises(UserError, match=r"P37.jsonl: line 2 is not JSON"):
-        read_lama(lama)

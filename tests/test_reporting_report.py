@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 import stats
 from benchmarks.headless import CHROMIUM, Visit, browser, visit
 from benchmarks.synthetic_dumps import LABELS, synthetic_dump, write_scores_beside
-from fluent.console import UserError
 from fluent.records.dump import write_dump
 from fluent.records.source import open_source
 from fluent.reporting.loading import DumpFolder
@@ -143,23 +142,6 @@ class TestFile:
         page = out.read_text(encoding="utf-8")
         assert 'id="differences"' not in page
         assert 'id="summary"' in page
-
-
-class TestBadInput:
-    @pytest.mark.parametrize(
-        ("more", "told"),
-        [
-            (["--out", "."], "is a folder: give a file name"),
-            (["--langs", "hr"], "no dump of hr"),
-            (["--verbalisations", "nllb"], "none of nllb"),
-        ],
-    )
-    def test_one_clear_line_and_no_file(self, folder: Path, tmp_path: Path, more: list[str], told: str, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.chdir(tmp_path)
-        with pytest.raises(UserError, match=told) as error:
-            stats.main(["report", "--stats", str(folder), *more])
-        assert "\n" not in str(error.value)
-        assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture(scope="module", params=[(1280, "light"), (400, "dark")], ids=["1280-light", "400-dark"])

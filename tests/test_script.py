@@ -211,66 +211,6 @@ def test_explain_shows_entities_where_the_protocol_ranks_them(desk: Desk) -> Non
     assert re.search(r"by own forms alone: mid-rank \d of 6", text)
 
 
-BAD_WORDS = {
-    "unknown language": (["-l", "xx"], "unknown language 'xx': choose from"),
-    "language without files": (["-l", "de"], "no benchmark file for language 'de' in fixed_data: there are cs, ru"),
-    "empty language": (["-l", ""], "argument -l/--lang: an empty list"),
-    "language left out": (["-r", "P19"], "the following arguments are required: -l/--lang"),
-    "commas alone": (["-l", ",,"], "argument -l/--lang: an empty list"),
-    "empty relation": (["-l", "cs", "-r", ""], "argument -r/--relations: an empty list"),
-    "unknown relation": (["-l", "cs", "-r", "P9999"], "no benchmark file for relation 'P9999' of cs in fixed_data: there are P19, P36"),
-    "unknown dtype": (["-l", "cs", "--dtype", "fp8"], "argument --dtype: invalid choice: 'fp8'"),
-    "unknown protocol": (["-l", "cs", "--protocol", "better"], "argument --protocol: invalid choice: 'better'"),
-    "unknown arithmetic": (["-l", "cs", "--arith", "exact"], "argument --arith: invalid choice: 'exact'"),
-    "unknown verbalisation": (["-l", "cs", "--verbalisations", "nllb"], "has no verbalisation 'nllb': its columns hold template, gt"),
-    "negative limit": (["-l", "cs", "--limit", "-3"], "argument --limit: '-3' is not a whole number from 1"),
-    "limit of words": (["-l", "cs", "--limit", "ten"], "argument --limit: 'ten' is not a whole number from 1"),
-    "no such data": (["-l", "cs", "--data", "nowhere"], "no such folder or zip file: nowhere"),
-    "data without files": (["-l", "cs", "--data", "empty"], "no benchmark files in empty: put the published ones there"),
-    "output is a file": (["-l", "cs", "--out", "a-file"], "--out a-file is a file, not a folder"),
-    "output cannot be made": (["-l", "cs", "--out", "a-file/stats"], "--out a-file/stats is a file, or lies in one; name a folder"),
-    "a zip that is none": (["-l", "cs", "--data", "a-file"], "a-file is neither a folder nor a readable zip file"),
-    "explain without a subject": (["explain", "-l", "cs"], "the following arguments are required: --subject"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", BAD_WORDS)
-def test_bad_words_get_one_line(desk: Desk, case: str) -> None:
-    (desk.folder / "empty").mkdir()
-    (desk.folder / "a-file").write_text("not a zip", encoding="utf-8")
-    before = desk.files()
-    words, message = BAD_WORDS[case]
-    status, out, err = desk.type(*words)
-    assert (status, out) == (2, "")
-    assert message in err and err.count("\n") == 1 and err.endswith("\n")
-    assert desk.files() == before and not desk.scorers
-
-
-HEADER = "\t".join(small_benchmark("Praha|v |Praze|").table.columns)
-BAD_FILES = {
-    "empty": (b"", "the file is empty"),
-    "header only": (HEADER.encode() + b"\n", "a header and no rows; is the file cut off?"),
-    "truncated": (HEADER.encode() + b"\nQ1\ts1\tQ2\tPraha\n", "a row of 4 fields, the header has 10"),
-    "cut off in the last cell": (HEADER.encode() + b"\n" + b"\t".join([b"x"] * 10), "no line end after the last row"),
-    "NUL": (HEADER.encode() + b"\n" + b"\t".join([b"x\0"] * 10) + b"\n", "a NUL byte in line 2"),
-    "not UTF-8": (HEADER.encode() + b"\nQ1\t\xff\n", "not UTF-8 (byte 0xff in line 2)"),
-    "without a column": (HEADER.replace("\tgt_prompt", "").encode() + b"\n" + b"\t".join([b"x"] * 9) + b"\n", "no column 'gt_prompt'"),
-    "nothing to rank": (HEADER.encode() + b"\n" + b"\t".join([b"ERROR"] * 10) + b"\n", "no row can be ranked (1 × gt: object not found)"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_FILES)
-def test_bad_files_get_one_line(desk: Desk, case: str) -> None:
-    data, message = BAD_FILES[case]
-    (desk.folder / "bad").mkdir()
-    (desk.folder / "bad/cs_P19_test.tsv").write_bytes(data)
-    before = desk.files()
-    status, out, err = desk.type("-l", "cs", "--data", "bad")
-    assert (status, out) == (2, "")
-    assert "cs_P19_test.tsv" in err and message in err and err.count("\n") == 1
-    assert desk.files() == before
-
-
 def test_a_full_disk_gets_one_line_and_the_run_goes_on_afterwards(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     written, write = 0, Path.write_bytes
 
@@ -291,7 +231,12 @@ def test_a_full_disk_gets_one_line_and_the_run_goes_on_afterwards(desk: Desk, mo
     assert 0 < len(desk.scorers[1].packs_scored) < 6
 
 
-@pytest.mark.parametrize("words", [("--out", "a" * 300), ("--data", "a" * 300), ("--out", ""), ("--model", " "), ("--limit", "²")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--out", "a" * 300), ("--data", "a" * 300), ("--out", ""), ("--model", " "), ("--limit", "²"), ("-r", ""), ("--arith", "exact"),
+    ],
+)  # fmt: skip
 def test_odd_values_get_one_line(desk: Desk, words: tuple[str, str]) -> None:
     status, out, err = desk.type("-l", "cs", "-r", "P19", *words)
     assert (status, out) == (2, "") and err.count("\n") == 1
