@@ -41,23 +41,22 @@ def run(world: dict[str, str], *command: str) -> tuple[str, str]:
     return out, err
 
 
-@pytest.mark.parametrize("world", OLD_WORLDS)
-def test_script_writes_and_says_the_same_in_every_code_page(world: str, tmp_path: Path) -> None:
+def test_script_writes_and_says_the_same_in_every_code_page(tmp_path: Path) -> None:
     rows = ("北京|姚明出生于|北京|Пекин", "Москва|Юрий родился в |Москве|Moskva", "دمشق|ولد في |دمشق|Ḥalab")
     write_benchmark(small_benchmark(*rows), tmp_path / "data")
-    said = []
-    for name in ("usual", world):
+    said, made = [], []
+    for name in ("usual", *OLD_WORLDS):
         process = start_script(tmp_path / "data", tmp_path / name / "stats", environment=OLD_WORLDS.get(name, {}) | WARN)
         out, err = process.communicate(timeout=300)
         assert process.returncode == 0, err
         assert "EncodingWarning: 'encoding' argument not specified" not in "".join(line for line in err.splitlines() if ".venv" not in line)
         said.append(out.replace(str(tmp_path / name), ""))
-    assert outputs(tmp_path / world) == outputs(tmp_path / "usual") and said[0] == said[1]
-    assert "Москве" in (tmp_path / world / "stats" / "cs_P19_template_gt.tsv").read_text(encoding="utf-8")
+        made.append(outputs(tmp_path / name))
+    assert said[1:] == said[:1] * 2 and made[1:] == made[:1] * 2
+    assert "Москве" in (tmp_path / "usual" / "stats" / "cs_P19_template_gt.tsv").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("world", OLD_WORLDS)
-def test_datamodifier_and_stats_do_too(world: str, tmp_path: Path) -> None:
+def test_datamodifier_and_stats_do_too(tmp_path: Path) -> None:
     write_mlama(tmp_path / "mlama")
     cities = ("Paris", "Berlin", "Rome", "London", "Moscow", "Prague")
     sentences = [f"{who} was born in {city} ." for who, city in zip(PEOPLE, cities * 2, strict=True)]
@@ -65,7 +64,7 @@ def test_datamodifier_and_stats_do_too(world: str, tmp_path: Path) -> None:
     (tmp_path / "переводы.tsv").write_text(text, encoding="utf-8")
     write_small_dumps(tmp_path / "dumps")
     said, made = [], []
-    for name in ("usual", world):
+    for name in ("usual", *OLD_WORLDS):
         out = tmp_path / name
         words = ["-l", "ru", "--mlama", str(tmp_path / "mlama"), "--translator", f"own=file:{tmp_path / 'переводы.tsv'}"]
         words += ["--aliases", "none", "--out", str(out), "--store", str(tmp_path / f"{name}.sqlite"), "--show", "3"]
@@ -73,8 +72,8 @@ def test_datamodifier_and_stats_do_too(world: str, tmp_path: Path) -> None:
         run(OLD_WORLDS.get(name, {}), "stats.py", "general", "--stats", str(tmp_path / "dumps"), "--tables", str(out / "tables"))
         said.append(shown)
         made.append(outputs(out))
-    assert said[0] == said[1] and "⟦" in said[0] and "появился на свет" in said[0]
-    assert made[0] == made[1] and len(made[0]) == 2
+    assert said[1:] == said[:1] * 2 and "⟦" in said[0] and "появился на свет" in said[0]
+    assert made[1:] == made[:1] * 2 and len(made[0]) == 2
 
 
 def test_a_mistake_in_another_script_is_one_line_everywhere(tmp_path: Path) -> None:
