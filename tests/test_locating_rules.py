@@ -146,6 +146,8 @@ def test_endings_are_in_and_marks_and_articles_are_out(lang: str, sentence: str,
         ("es", "La empresa pertenece a Inc!", "Inc!", "Inc!"),
         ("zh", "该公司属于本田！", "本田!", "本田！"),
         ("en", "It is owned by Apple Inc. of California.", "Apple", "Apple Inc."),
+        ("it", "Appartiene alla Fiat S.p.A.", "Fiat", "Fiat S.p.A."),
+        ("de", "Das gehört der BMW GmbH & Co. KG.", "BMW", "BMW GmbH & Co. KG"),
     ],
 )
 def test_a_stop_belongs_to_the_sentence_unless_it_is_the_names(lang: str, sentence: str, label: str, expected: str) -> None:
@@ -192,6 +194,14 @@ def test_legal_forms_and_titles_are_part_of_the_name(lang: str, sentence: str, l
         ("es", "Nació en Nigeria.", "Níger"),
         ("ru", "Он родился в Нигерии.", "Нигер"),
         ("cs", "Narodil se ve Slovinsku.", "Slovensko"),
+        ("en", "He was born in New Mexico.", "Mexico"),
+        ("pt", "Nasceu em Porto Alegre.", "Porto"),
+        ("id", "Ia lahir di Papua Nugini.", "Papua"),
+        ("en", "It is owned by Apple Records.", "Apple Inc."),
+        ("it", "È nato in Nigeria.", "Niger"),
+        ("az", "O, Nigeriyada anadan olub.", "Niger"),
+        ("de", "Er wurde in Frankenberg geboren.", "Franken"),
+        ("zh", "他毕业于北京大学。", "北京"),
     ],
 )
 def test_a_lookalike_or_a_piece_of_a_longer_name_is_not_found_or_flagged(lang: str, sentence: str, label: str) -> None:
@@ -210,6 +220,8 @@ def test_a_lookalike_or_a_piece_of_a_longer_name_is_not_found_or_flagged(lang: s
         ("hr", "Nizozemska je članica NATO-a.", "NATO"),
         ("ru", "Он родился в Нигере.", "Нигер"),
         ("cs", "Narodil se na Slovensku.", "Slovensko"),
+        ("sr", "Rođen je u Beogradu.", "Београд"),
+        ("zh", "他在巴黎去世。", "巴黎"),
     ],
 )
 def test_the_name_itself_is_found_and_not_flagged(lang: str, sentence: str, label: str) -> None:

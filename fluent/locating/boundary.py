@@ -1,8 +1,8 @@
-"""Whether a found name is but a piece of a longer name: of a hyphenated one, or of a longer run of Han characters."""
+"""Whether a found name is but a piece of a longer name: hyphenated, of several capitalized words, a longer run of Han."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from fluent.locating.similarity import Similarity
 from fluent.locating.span import has_ending, is_prefix
@@ -14,8 +14,9 @@ _HAN_BEFORE = frozenset(
 )
 """Han characters that may end the word before a name: prepositions, verbs, category words."""
 _HAN_BEHIND = frozenset(
-    "的是在于於为為和与與及或也而等之则則市省县縣州区區国國府都県町村郡人语語话話文族队隊社会會公司集团團大学學岛島山河湖海"
+    "的是在于於为為和与與及或也而等之则則市省县縣州区區国國府都県町村郡人语語话話文族队隊社会會公司集团團学學岛島山河湖海"
     "女王皇帝被由从從到出工担擔任创創成建写寫所有属屬位首官第当當就并並上下内內中前后後间間年月日"
+    "去逝诞誕生死卒居住长長度过過举舉开開结結设設教留读讀播发發拍录錄演定接担擔负負最同以向对對进進参參加获獲得"
 )
 """Han characters that may follow a name: particles, verbs, category words."""
 
@@ -25,6 +26,23 @@ def in_compound(words: Sequence[Word], first: int, last: int, similarity: Simila
     before = first > 0 and words[first].hyphenated and not is_prefix(words[first - 1])
     behind = last < len(words) and words[last].hyphenated and not has_ending(words, last, similarity)
     return before or behind
+
+
+_CAPITALIZED_NOUNS = frozenset(("de", "lb"))
+"""Languages where a capitalized word beside a name may be any noun."""
+
+
+def capitalized_neighbours(words: Sequence[Word], first: int, last: int, lang: str) -> Iterator[int]:
+    """Words beside a capitalized name that may belong to it: "New" in "New Mexico", "Alegre" in "Porto Alegre".
+
+    The first word of a text is capitalized whatever it is.
+    """
+    if lang in _CAPITALIZED_NOUNS or not words[first].capital:
+        return
+    if first > 1 and words[first - 1].capital and words[first].gap.isspace():
+        yield first - 1
+    if last < len(words) and words[last].capital and words[last].gap.isspace():
+        yield last
 
 
 def in_longer_han(words: Sequence[Word], first: int, last: int) -> bool:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from fluent.locating.boundary import in_compound, in_longer_han
+from fluent.locating.boundary import capitalized_neighbours, in_compound, in_longer_han
 from fluent.locating.forms import Categories, forms_of
 from fluent.locating.frame import Frame
 from fluent.locating.matching import Match, exact_matches, inflected_matches, partial_matches, similar_matches
@@ -243,12 +243,31 @@ class Locator:
                 confidence *= 0.75 + 0.25 * agreement / _IN_SLOT
         if likely and agreement < _IN_SLOT:
             confidence *= _IN_SUBJECT
-        standing_alone = agreement >= _IN_SLOT or not in_longer_han(sentence.words, match.first, match.last)
+        standing_alone = agreement >= _IN_SLOT or not self._goes_on(match, sentence)
         if in_compound(sentence.words, match.first, match.last, self._similarity) or not standing_alone:
             confidence = min(confidence, _JUST_UNSURE)
         if match.score < _LIKE_ENOUGH.get(match.method, 0.0):
             confidence = min(confidence, _JUST_UNSURE)
         return _Place(match, confidence, inside)
+
+    def _goes_on(self, match: Match, sentence: _Sentence) -> bool:
+        """Whether the match is but a piece of a longer name: 大阪 in 東大阪市, "Mexico" in "New Mexico"."""
+        words = sentence.words
+        if in_longer_han(words, match.first, match.last):
+            return True
+        neighbours = list(capitalized_neighbours(words, match.first, match.last, self.lang))
+        if not neighbours or match.method == "frame":
+            return False
+        start, end = widen(sentence.row, words, match, self._similarity, self._categories)  # with its title and legal form
+        own = split_words(" ".join((sentence.row.label, sentence.row.english, *sentence.row.aliases)))
+        for place in neighbours:
+            word = words[place]
+            subject = any(first <= place < last for first, last in sentence.windows)
+            inside = start <= word.start < end
+            category = word.text in self._categories.first or word.text in self._categories.last
+            if not (subject or inside or category or any(self._similarity.compare(name, word).score > 0.6 for name in own)):
+                return True
+        return False
 
     def _whole_filler(self, best: _Place, sentence: _Sentence) -> _Place:
         """In a script without blanks, the whole slot where the best place is but a piece of it, as of a name spelt otherwise."""

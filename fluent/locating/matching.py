@@ -72,7 +72,7 @@ def inflected_matches(form: Form, words: Sequence[Word], similarity: Similarity)
             place += 1
         else:
             scores = [likeness.score for likeness in likenesses]
-            score = (min(scores) + sum(scores) / size) / 2
+            score = min((min(scores) + sum(scores) / size) / 2, _edge_score(form, words, first, place))
             method = "inflected" if form.method == "exact" and score < 1 else form.method
             yield Match(first, place, score, method, form, likenesses[0].lead, likenesses[-1].trail)
 

@@ -6,6 +6,7 @@ beginning of the two words: an inflected form keeps the stem and changes a short
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -39,6 +40,7 @@ _AGGLUTINATING = frozenset(("az", "et", "fi", "hu", "tr"))
 """Languages whose stems keep their last vowel (Turku, Turussa; not Turkissa)."""
 _WEAKENED = frozenset(vowel + other for vowel, others in {"i": "e", "a": "oi", "e": "i"}.items() for other in others)
 _GRADED = {"k": "gjv", "p": "bmv", "t": "dlnr", "c": "c", "n": "s", "": ""}
+_COUNTRY = re.compile("i[yj]?a")
 _LONGEST_ENDING = 6
 _VOWELS = "aeiouy"
 _SOFTENED = frozenset({("k", "g"), ("p", "b"), ("t", "d"), ("c", "k"), ("k", "c"), ("g", "z"), ("h", "z"), ("k", "h"), ("n", "m")})
@@ -112,11 +114,17 @@ class Similarity:
         """``stem_score`` by the habits of this language."""
         shared = common_prefix(name, word)
         lost, new = name[shared:], word[shared:]
-        if self.lang in _SPARING and new not in _SPARING_ENDINGS:
+        if not self._may_end(new):
             return 0.0
         if self.lang in _AGGLUTINATING and lost and not keeps_stem(lost, new):
             return 0.0
         return stem_score(name, word)
+
+    def _may_end(self, ending: str) -> bool:
+        """Whether words of this language can take the ending, ``ia`` apart: it makes a country of a river or people."""
+        if self.lang in _SPARING:
+            return ending in _SPARING_ENDINGS
+        return self.lang == "fi" or not _COUNTRY.match(romanise(ending[:3]))
 
     def _is_other_word(self, name: str, word: str) -> bool:
         """Whether the dictionary knows the word as a form of another word than the name: "Нигерии" is not Нигер."""
@@ -157,7 +165,7 @@ class Similarity:
         """A weaker likeness, 0 to 1, for names spelt otherwise or in another script; endings cost little."""
         if name.unspaced or word.unspaced:
             return 1.0 if name.text == word.text else 0.0
-        likeness = resemblance(name.bare, word.bare)
+        likeness = resemblance(name.bare, word.bare, self._may_end(word.bare[len(name.bare) :]))
         return min(likeness, _LOOKALIKE) if self._is_other_word(name.text, word.text) else likeness
 
 
@@ -207,6 +215,8 @@ def keeps_stem(lost: str, new: str) -> bool:
 def _same_stem(name: str, lemma: str, exact: bool) -> bool:
     """Whether two lemmas are one word as different dictionaries give it: spelt otherwise, of another gender, not a longer word."""
     name, lemma = bare(name), bare(lemma)
+    if name.isascii() != lemma.isascii():  # as Serbian in its two scripts
+        name, lemma = romanise(name), romanise(lemma)
     shared = common_prefix(name, lemma)
     lost, new = len(name) - shared, len(lemma) - shared
     respelt = spelling(name, lemma) > _RESPELT
@@ -219,13 +229,16 @@ def spelling(name: str, word: str) -> float:
 
 
 @lru_cache(maxsize=100_000)
-def resemblance(name: str, word: str) -> float:
-    """Normalised Levenshtein similarity of the two, romanised where the scripts differ, endings of the word left out."""
+def resemblance(name: str, word: str, may_end: bool = True) -> float:
+    """Normalised Levenshtein similarity of the two, romanised where the scripts differ.
+
+    may_end: whether an ending of the word is left out.
+    """
     if not (name.isascii() and word.isascii()):
         name, word = bare(romanise(name)), bare(romanise(word))
     if not name or not word:
         return 0.0
     whole = Levenshtein.normalized_similarity(name, word)
-    if 3 < len(name) < len(word) <= len(name) + 4:
+    if may_end and 3 < len(name) < len(word) <= len(name) + 4:
         whole = max(whole, 0.95 * Levenshtein.normalized_similarity(name, word[: len(name)]))
     return whole

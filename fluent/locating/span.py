@@ -58,14 +58,16 @@ def _has_own_stop(row: Row, words: Sequence[Word], match: Match, last: int, end:
     if form is not None and words[last - 1].text == form.words[-1].text and unicodedata.normalize("NFKC", form.closing) == stop:
         return True
     goes_on = last < len(words) and not words[last].capital
-    return stop == "." and goes_on and legal_words(words[:last]) > 0
+    legal = legal_words(words[:last])
+    return stop == "." and (legal > 1 or (legal == 1 and goes_on))  # letters with stops between ("S.p.A.") end in one
 
 
 def _with_legal_form(row: Row, words: Sequence[Word], last: int, similarity: Similarity) -> int:
     """The legal form behind a name is part of it, in any inflection: "Walt Disney Companyho", "Škoda Auto a.s."."""
     names = split_words(row.english)
     dropped = names[len(names) - legal_words(names) :]  # the sentence may have it in its own script: Компани
-    while last < len(words) and words[last].gap.strip() in ("", ",", "."):
+    joints = ["", ",", "."]
+    while last < len(words) and words[last].gap.strip() in joints:
         word = words[last]
         translated = word.capital and any(similarity.resemblance(name, word) >= 0.7 for name in dropped)
         if translated or is_legal_word(word):
@@ -74,6 +76,7 @@ def _with_legal_form(row: Row, words: Sequence[Word], last: int, similarity: Sim
             last += size
         else:
             break
+        joints += ["&", ". &"]  # "GmbH & Co. KG"
     return last
 
 
