@@ -180,6 +180,9 @@ def test_legal_forms_and_titles_are_part_of_the_name(lang: str, sentence: str, l
     [
         ("ja", "彼は東大阪市で生まれた。", "大阪"),
         ("ja", "彼は東京都に住む。", "京都"),
+        ("ja", "彼はインドネシアで生まれた。", "インド"),
+        ("ja", "彼はオーストリアで生まれた。", "オーストラリア"),
+        ("zh", "他在本日出生。", "日本"),
         ("zh", "他出生于上海南站。", "海南"),
         ("cs", "Narodil se v Praze-západ.", "Praha"),
         ("cs", "Sídlí v Praze-západě.", "Praha"),
@@ -233,6 +236,18 @@ def test_a_shared_category_word_makes_no_two_names_alike() -> None:
     outcome = Locator("ru").locate(Row("Книга написана на английском языке.", "валлийский язык", english="Welsh"))
     assert not outcome.found or "unsure" in outcome.flags
     assert form(Locator("ru").locate(Row("Книга написана на валлийском языке.", "валлийский язык"))) == "валлийском языке"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "aliases", "expected"),
+    [
+        ("La lengua materna de Marie es el francés.", ("lengua inglesa", "idioma inglés"), None),
+        ("La lengua materna de Mary es la inglesa.", ("lengua inglesa",), "inglesa"),
+    ],
+)
+def test_a_part_of_a_name_holds_a_shorter_name_of_the_object(sentence: str, aliases: tuple[str, ...], expected: str | None) -> None:
+    outcome = Locator("es").locate(Row(sentence, "inglés", aliases=aliases))
+    assert (form(outcome) if outcome.found else None) == expected
 
 
 def test_language_codes_among_the_aliases_are_no_names() -> None:

@@ -1,4 +1,4 @@
-"""Whether a found name is but a piece of a longer name: hyphenated, of several capitalized words, a longer run of Han."""
+"""Whether a found name is but a piece of a longer one: hyphenated, in capitalized words, in Han."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ _HAN_BEHIND = frozenset(
     "去逝诞誕生死卒居住长長度过過举舉开開结結设設教留读讀播发發拍录錄演定接担擔负負最同以向对對进進参參加获獲得"
 )
 """Han characters that may follow a name: particles, verbs, category words."""
+_CAPITALIZED_NOUNS = frozenset(("de", "lb"))
+"""Languages where a capitalized word beside a name may be any noun."""
 
 
 def in_compound(words: Sequence[Word], first: int, last: int, similarity: Similarity) -> bool:
@@ -28,14 +30,10 @@ def in_compound(words: Sequence[Word], first: int, last: int, similarity: Simila
     return before or behind
 
 
-_CAPITALIZED_NOUNS = frozenset(("de", "lb"))
-"""Languages where a capitalized word beside a name may be any noun."""
-
-
 def capitalized_neighbours(words: Sequence[Word], first: int, last: int, lang: str) -> Iterator[int]:
-    """Words beside a capitalized name that may belong to it: "New" in "New Mexico", "Alegre" in "Porto Alegre".
+    """Words beside a capitalized name that may belong to it: "New" of "New Mexico".
 
-    The first word of a text is capitalized whatever it is.
+    The first word of a text is none: it is capitalized whatever it is.
     """
     if lang in _CAPITALIZED_NOUNS or not words[first].capital:
         return

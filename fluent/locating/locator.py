@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fluent.locating.boundary import capitalized_neighbours, in_compound, in_longer_han
 from fluent.locating.forms import Categories, forms_of
 from fluent.locating.frame import Frame
-from fluent.locating.matching import Match, exact_matches, inflected_matches, partial_matches, similar_matches
+from fluent.locating.matching import Match, core_steps, exact_matches, inflected_matches, partial_matches, similar_matches
 from fluent.locating.result import UNSURE, Location, NotFound, Outcome, Row
 from fluent.locating.similarity import Similarity, spelling
 from fluent.locating.span import widen
@@ -193,7 +193,12 @@ class Locator:
         present = [form for form in forms if form.words[0].text in texts]
         yield [match for form in present for match in exact_matches(form, words)]
         yield [match for form in forms for match in inflected_matches(form, words, self._similarity)]
-        yield [match for form in forms if len(form.words) > 1 for match in partial_matches(form, words, self._similarity, common)]
+        parts: list[Match] = []
+        for form in forms:
+            if len(form.words) > 1:
+                core = core_steps(form, forms, self._similarity)
+                parts += partial_matches(form, words, self._similarity, common, core)
+        yield parts
         yield [match for form in forms for match in similar_matches(form, words, self._similarity, 0.5)]
         yield self._by_frame(sentence)
 

@@ -77,11 +77,17 @@ def inflected_matches(form: Form, words: Sequence[Word], similarity: Similarity)
             yield Match(first, place, score, method, form, likenesses[0].lead, likenesses[-1].trail)
 
 
-def partial_matches(form: Form, words: Sequence[Word], similarity: Similarity, common: Set[str] = frozenset()) -> Iterator[Match]:
+def partial_matches(
+    form: Form,
+    words: Sequence[Word],
+    similarity: Similarity,
+    common: Set[str] = frozenset(),
+    core: Set[int] = frozenset(),
+) -> Iterator[Match]:
     """Runs of words that are each like some word of a name of several words: "Santiago" for "Santiago de Chile".
 
     The score is the share of the name's letters that is there, times how alike they are. Words that many names have in common
-    ("lengua", "University") tell nothing by themselves.
+    ("lengua", "University") tell nothing by themselves, nor does what a shorter name of the object lacks (``core_steps``).
     """
     letters = sum(len(word.text) for word in form.words)
     used: dict[int, tuple[int, float]] = {}
@@ -101,12 +107,36 @@ def partial_matches(form: Form, words: Sequence[Word], similarity: Similarity, c
         weight = 0.0
         while last in used and used[last][0] not in seen:
             step, likeness = used[last]
+            if seen and words[last].unspaced and step != used[last - 1][0] + 1:
+                break  # characters, unlike words, make a name in their order only: オーストリア, オーストラリア
             seen.add(step)
             weight += len(form.words[step].text) * likeness
             last += 1
         telling = any(form.words[step].text not in common for step in seen)
+        telling = telling and (not core or not core.isdisjoint(seen))
         if telling and (last - first > 1 or not words[first].unspaced) and not _other_name(form, words, first, last, used):
-            yield Match(first, last, (weight / letters) ** 0.5, "part", form)
+            score = min((weight / letters) ** 0.5, _edge_score(form, words, first, last))
+            yield Match(first, last, score, "part", form)
+
+
+def core_steps(form: Form, forms: Sequence[Form], similarity: Similarity) -> set[int]:
+    """Which words of a name are a shorter name of the same object, in some inflection.
+
+    "inglesa" of "lengua inglesa" beside "inglés"; none where no shorter name lies in this one.
+    """
+    core: set[int] = set()
+    for shorter in forms:
+        if len(shorter.words) >= len(form.words):
+            continue
+        steps: set[int] = set()
+        for name in shorter.words:
+            likeness = [similarity.compare(name, word).score for word in form.words]
+            if max(likeness) < _LEAST_LIKENESS:
+                break
+            steps.add(likeness.index(max(likeness)))
+        else:
+            core |= steps
+    return core
 
 
 def _other_name(form: Form, words: Sequence[Word], first: int, last: int, used: dict[int, tuple[int, float]]) -> bool:

@@ -59,7 +59,8 @@ def _has_own_stop(row: Row, words: Sequence[Word], match: Match, last: int, end:
         return True
     goes_on = last < len(words) and not words[last].capital
     legal = legal_words(words[:last])
-    return stop == "." and (legal > 1 or (legal == 1 and goes_on))  # letters with stops between ("S.p.A.") end in one
+    # A legal form of several words is letters with stops between ("S.p.A."): it ends in a stop.
+    return stop == "." and (legal > 1 or (legal == 1 and goes_on))
 
 
 def _with_legal_form(row: Row, words: Sequence[Word], last: int, similarity: Similarity) -> int:
