@@ -120,11 +120,6 @@ def test_stats_is_the_module_and_not_the_folder(root: Path) -> None:
     assert where == str(root / "stats.py")
 
 
-def test_files_stay_short_enough_to_be_one_room(root: Path) -> None:
-    lines = {str(path.relative_to(root)): len(path.read_text(encoding="utf-8").splitlines()) for path in source_files(root)}
-    assert {name: count for name, count in lines.items() if count > 300} == {}
-
-
 def test_no_path_of_one_machine_in_tracked_text(root: Path) -> None:
     listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout.split("\n")
     machine = re.compile(r"(?<![\w.])/(work|root|home/\w+)/")
