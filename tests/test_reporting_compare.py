@@ -106,6 +106,31 @@ class TestFiles:
         assert f"{row['mean rank']:.2f}" in tex
         assert f"{row['R@1']:.3f}" in tex
 
+    def test_tables_and_compare_take_the_relations_that_all_languages_have(self, folder: Path, capsys: pytest.CaptureFixture[str]):
+        """Russian has a relation more: its values are over the common two, in either output, unless it is asked for alone."""
+        write_dump(dump("ru", "P36", ("template", "gt", "chatgpt"), np.ones((40, 3), dtype=int)), folder)
+        differences = compare(folder)
+        assert "P36 (only ru)" in capsys.readouterr().err
+        assert set(differences["relations"]) == {2}
+        stats.main(["general", "--stats", str(folder), "--tables", str(folder.parent / "tables")])
+        tex = (folder.parent / "tables" / "general_table.tex").read_text(encoding="utf-8")
+        assert "2 relations (P19 P20); facts: ru 80, cs 80" in tex
+        assert "2 relations (P19 P20); facts: cs 80, ru 80" in (folder.parent / "tables" / "compare.tex").read_text(encoding="utf-8")
+        row = differences.query("language == 'ru' and weights == 'relation' and metric == 'R@1'").iloc[0]
+        assert f"{row['second_value']:.3f}" in tex
+        assert set(compare(folder, "--langs", "ru")["relations"]) == {3}
+
+    def test_protocols_stand_side_by_side_and_are_not_tested(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+        for protocol in ("paper", "corrected"):
+            write_small_dumps(tmp_path / protocol, protocol=protocol)
+        places = ["--tables", str(tmp_path / "tables"), "--graphs", str(tmp_path / "graphs")]
+        assert stats.main(["compare", "--stats", f"{tmp_path / 'paper'},{tmp_path / 'corrected'}", *places, "--resamples", "200"]) == 0
+        printed = capsys.readouterr().out
+        assert "their values stand side by side and are not tested against each other" in printed and "second is" not in printed
+        assert {path.name for path in (tmp_path / "tables").iterdir()} == {"compare_against_values.tsv", "compare_against_values.md"}
+        values = pd.read_csv(tmp_path / "tables" / "compare_against_values.tsv", sep="\t")
+        assert {way.split(":")[0] for way in values["way"]} == {"paper", "corrected"}
+
     def test_the_same_seed_writes_the_same_bytes(self, folder: Path):
         compare(folder)
         first = (folder.parent / "tables" / "compare_differences.tsv").read_bytes()
@@ -118,15 +143,14 @@ class TestFiles:
         differences = compare(folder, "--against", str(other))
         assert set(differences["comparison"]) == {"stats:template → other:template", "stats:gt → other:gt"}
         assert set(differences["rows"]) == {30}
-        assert "30 rows in both; only in stats: 130, only in other: 0" in capsys.readouterr().out
+        assert "30 rows in both; only in stats: 90, only in other: 0" in capsys.readouterr().out
 
     def test_a_relation_without_distractors_is_left_out_unless_named(self, folder: Path, capsys: pytest.CaptureFixture[str]):
-        lonely = dump("ru", "P264", ("template", "gt"), np.ones((7, 2), dtype=int))
-        lonely.table["obj_label"] = lonely.table["gt_infl_object"] = "o"
-        lonely.table["aliases"] = [["o"]] * 7
+        lonely = dump("ru", "P264", ("template", "gt", "chatgpt"), np.ones((7, 3), dtype=int))
+        lonely.table["obj_uri"] = "Q900"
         write_dump(lonely, folder)
         assert set(compare(folder, "--langs", "ru")["relations"]) == {2}
-        assert "left out, because no fact has a distractor there: ru P264" in capsys.readouterr().err
+        assert "P264 (one object: ru)" in capsys.readouterr().err
         assert set(compare(folder, "--langs", "ru", "--relations", "P264")["relations"]) == {1}
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
@@ -20,7 +21,6 @@ from fluent.console import UserError, note
 from fluent.records.atomic import write_text
 from fluent.reporting.comparing import Pair, Settings, compare_pairs
 from fluent.reporting.comparison_tables import latex_body, main_figures, side_by_side, tsv, write_markdown
-from fluent.reporting.distractors import distractor_counts
 from fluent.reporting.figures_compare import draw_differences
 from fluent.reporting.folders import open_folders
 from fluent.reporting.inference import STATEMENT, WEIGHTS
@@ -28,8 +28,8 @@ from fluent.reporting.latex import write_table
 from fluent.reporting.loading import DumpFolder, RankTable, open_dumps
 from fluent.reporting.options import add_further_folders, add_resampling, add_short_rule, cutoffs
 from fluent.reporting.paired import align, fact_ranks
-from fluent.reporting.remarks import SHORT_RULE_TEXTS
-from fluent.reporting.selection import kept_rows, narrow, short_rule
+from fluent.reporting.remarks import SHORT_RULE_TEXTS, relation_counts
+from fluent.reporting.selection import kept_rows, narrow, relations_by_language, short_rule
 
 AVERAGES = {"relation": "mean over relations", "object": "mean over relations, each object once", "fact": "mean over facts"}
 
@@ -66,18 +66,21 @@ def run(arguments: argparse.Namespace) -> int:
         "detectable: the true difference found in 80 % of such samples"
     )
     values, differences = compare_pairs(table, pairs, settings)
+    differences = differences[differences["first"] != differences["second"]]
     folder: Path = arguments.tables
     name = f"compare{'_own_form' if arguments.own_form else ''}{'_against' if arguments.against else ''}"
     for part, frame in (("values", values), ("differences", differences)):
-        write_text(folder / f"{name}_{part}.tsv", tsv(frame))
-        write_markdown(folder / f"{name}_{part}.md", frame, remarks)
-    title = f"What the differences are worth, {AVERAGES[arguments.weights]}"
-    written = write_table(folder, name, latex_body(differences, arguments.weights), [title, *remarks])
-    draw_differences(differences, arguments.weights, arguments.graphs, name, "; ".join([title, *remarks]))
-    note(f"wrote {folder / name}_values and _differences (.tsv, .md) beside {written.name}")
+        if len(frame):
+            write_text(folder / f"{name}_{part}.tsv", tsv(frame))
+            write_markdown(folder / f"{name}_{part}.md", frame, remarks)
+    note(f"wrote {folder / name}_values{' and _differences' if len(differences) else ''} (.tsv, .md)")
     if arguments.against:
         print(tabulate(side_by_side(values, arguments.weights), headers="keys", showindex=False, disable_numparse=True), end="\n\n")
-    print(tabulate(main_figures(differences, arguments.weights), headers="keys", showindex=False, disable_numparse=True))
+    if len(differences):
+        title = f"What the differences are worth, {AVERAGES[arguments.weights]}"
+        write_table(folder, name, latex_body(differences, arguments.weights), [title, *remarks])
+        draw_differences(differences, arguments.weights, arguments.graphs, name, "; ".join([title, *remarks]))
+        print(tabulate(main_figures(differences, arguments.weights), headers="keys", showindex=False, disable_numparse=True))
     print("\n".join(remarks))
     return 0
 
@@ -85,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
 def one_folder(arguments: argparse.Namespace) -> tuple[pd.DataFrame, list[Pair], list[str]]:
     """The baseline against every other verbalisation of one folder."""
     folder = open_dumps(arguments.stats)
-    tables = chosen_tables(folder, arguments)
+    (tables,) = chosen_tables([folder], arguments)
     names = list(dict.fromkeys(v for table in tables for v in table.verbalisations))
     if arguments.baseline not in names:
         raise UserError(f"{folder.path} has no verbalisation '{arguments.baseline}', it has {', '.join(names)}; choose with --baseline")
@@ -100,7 +103,7 @@ def one_folder(arguments: argparse.Namespace) -> tuple[pd.DataFrame, list[Pair],
 def several_folders(arguments: argparse.Namespace) -> tuple[pd.DataFrame, list[Pair], list[str]]:
     """Each verbalisation of ``--stats`` against the same one of each folder of ``--against``, on the facts that both have."""
     folders = open_folders(arguments)
-    tables = {label: chosen_tables(folder, arguments) for label, folder in folders.items()}
+    tables = dict(zip(folders, chosen_tables(list(folders.values()), arguments), strict=True))
     remarks = [remark for label, folder in folders.items() for remark in _remarks(folder, tables[label], arguments, f"{label}: ")]
     table, shared, pairs = pair_folders(tables, own_form=arguments.own_form)
     first, *others = folders
@@ -110,47 +113,63 @@ def several_folders(arguments: argparse.Namespace) -> tuple[pd.DataFrame, list[P
         remarks.append(f"{shared[other]} rows in both; only in {first}: {only[0]}, only in {other}: {only[1]}")
         protocols = [tables[label][0].protocol for label in (first, other)]
         if protocols[0] != protocols[1]:
-            remarks.append(f"protocols differ ({first} {protocols[0]}, {other} {protocols[1]}): the ranks are among different candidates")
+            remarks.append(
+                f"{first} ({protocols[0]}) and {other} ({protocols[1]}) rank among different candidates: "
+                "their values stand side by side and are not tested against each other"
+            )
     return table, pairs, remarks
 
 
 def pair_folders(tables: Mapping[str, Sequence[RankTable]], *, own_form: bool = False) -> tuple[pd.DataFrame, dict[str, int], list[Pair]]:
-    """Ranks of several folders (label -> dumps) side by side, how many facts each shares with the first, and the pairs to compare."""
+    """Ranks of several folders (label -> dumps) side by side, how many facts each shares with the first, and the pairs to compare.
+
+    Folders of another protocol than the first's are in no pair but of a way with itself, which has values and no test.
+    """
     names = {label: list(dict.fromkeys(v for table in part for v in table.verbalisations)) for label, part in tables.items()}
     first, *others = tables
     for other in others:
         if not set(names[first]) & set(names[other]):
             raise UserError(f"{first} and {other} share no verbalisation; nothing can be paired")
     table, shared = align({label: fact_ranks(part, prefix=f"{label}:", own_form=own_form) for label, part in tables.items()})
-    pairs = [Pair(f"{first}:{v}", f"{other}:{v}") for v in names[first] for other in others if v in names[other]]
-    return table, shared, pairs
+    pairs = []
+    for v, other in product(names[first], others):
+        ways = [f"{label}:{v}" for label in (first, other)]
+        if v in names[other] and tables[first][0].protocol == tables[other][0].protocol:
+            pairs.append(Pair(*ways))
+        elif v in names[other]:
+            pairs += [Pair(way, way) for way in ways]
+    return table, shared, list(dict.fromkeys(pairs))
 
 
-def chosen_tables(folder: DumpFolder, arguments: argparse.Namespace) -> list[RankTable]:
-    """The dumps asked for (default: all whose facts have distractors), verbalisations narrowed, short prompts left out."""
+def chosen_tables(folders: Sequence[DumpFolder], arguments: argparse.Namespace) -> list[list[RankTable]]:
+    """Of each folder the dumps that are compared (``relations_by_language``), verbalisations narrowed, short prompts left out."""
     for lang in arguments.langs or ():
         for relation in arguments.relations or ():
-            folder.table(lang, relation)  # a UserError that names what there is
-    kept, lonely = [], []
-    for table in folder.tables(arguments.langs, arguments.relations):
-        if not arguments.relations and distractor_counts(table).max() == 0:
-            lonely.append(f"{table.lang} {table.relation}")
-            continue
-        wanted = [v for v in table.verbalisations if v in (arguments.verbalisations or table.verbalisations)]
-        if not wanted:
-            raise UserError(f"{table.name} has none of {', '.join(arguments.verbalisations)}, it has {', '.join(table.verbalisations)}")
-        kept.append(kept_rows(narrow(table, wanted), short_rule(arguments.style, arguments.exclude_short)))
-    if lonely:
-        note(f"left out, because no fact has a distractor there: {', '.join(lonely)}; name them with --relations to have them in")
-    return [table for table in kept if len(table)]
+            folders[0].table(lang, relation)  # a UserError that names what there is
+    for folder in folders:
+        for table in folder.tables(arguments.langs, arguments.relations):
+            if arguments.verbalisations and not set(arguments.verbalisations) & set(table.verbalisations):
+                raise UserError(f"{table.name} has none of {', '.join(arguments.verbalisations)}, it has {', '.join(table.verbalisations)}")
+    relations = relations_by_language(folders, arguments.langs, arguments.relations, arguments.verbalisations)
+    rule = short_rule(arguments.style, arguments.exclude_short)
+    chosen = []
+    for folder in folders:
+        found = []
+        for lang in dict.fromkeys(arguments.langs or folder.languages()):
+            for table in folder.tables([lang], relations[lang]) if lang in folder.languages() else ():
+                wanted = [v for v in table.verbalisations if v in (arguments.verbalisations or table.verbalisations)]
+                found.append(kept_rows(narrow(table, wanted), rule))
+        chosen.append([table for table in found if len(table)])
+    return chosen
 
 
 def _remarks(folder: DumpFolder, tables: Sequence[RankTable], arguments: argparse.Namespace, label: str) -> list[str]:
     if not tables:
         raise UserError(f"{folder.path}: every row falls to the rule for short prompts; choose --exclude-short no")
     rule = SHORT_RULE_TEXTS[short_rule(arguments.style, arguments.exclude_short)]
+    counted = relation_counts([(table.lang, table.relation, len(table)) for table in tables])
     ranked = ", ranks by the verbalisation's own form" if arguments.own_form else ""
-    return [f"{label}{rule}; protocol: {tables[0].protocol}{ranked}", f"{label}signature: {folder.signature(tables)}"]
+    return [f"{label}{counted}; {rule}; protocol: {tables[0].protocol}{ranked}", f"{label}signature: {folder.signature(tables)}"]
 
 
 def _level(value: str) -> float:

@@ -59,7 +59,8 @@ def select_for(
     if not chosen:
         raise UserError(f"{folder.path}: all languages have the same verbalisations: see the general table, or choose with --langs")
     wanted = preferred or kind.relations
-    relations = arguments.relations or (wanted if whole_paper else common_relations(folder, chosen, wanted))
+    papers = arguments.style == "paper" and all(folder.has(lang, relation) for lang in chosen for relation in wanted)
+    relations = arguments.relations or (wanted if whole_paper or papers else common_relations([folder], chosen))
     return select(folder, chosen, relations, arguments.verbalisations, short_rule(arguments.style, arguments.exclude_short))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from fluent.reporting.loading import DumpFolder
@@ -14,13 +15,28 @@ SHORT_RULE_TEXTS = {
 }
 
 
+def relation_counts(counted: Sequence[tuple[str, str, int]]) -> str:
+    """Which relations and how many facts of each language, from (language, relation, facts); equal lists of relations once."""
+    facts: Counter[str] = Counter()
+    relations: dict[str, list[str]] = {}
+    for lang, relation, size in counted:
+        facts[lang] += size
+        relations.setdefault(lang, []).append(relation)
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for lang, own in relations.items():
+        groups.setdefault(tuple(own), []).append(lang)
+    told = []
+    for names, langs in groups.items():
+        whole = f"{len(names)} {'relation' if len(names) == 1 else 'relations'} ({' '.join(names)})"
+        told.append(f"{whole}; facts: {', '.join(f'{lang} {facts[lang]}' for lang in langs)}")
+    return "; ".join(told)
+
+
 def caption(title: str, selection: Selection) -> str:
     """One sentence: title, languages, relations, facts, rule for short prompts, protocol."""
-    number = len(selection.relations)
-    facts = ", ".join(f"{lang} {sum(map(len, selection.of(lang)))}" for lang in selection.langs)
+    counted = [(lang, relation, len(selection.tables[lang, relation])) for lang in selection.langs for relation in selection.relations]
     return (
-        f"{title}. Unweighted mean over {number} {'relation' if number == 1 else 'relations'} ({' '.join(selection.relations)}); "
-        f"facts: {facts}; "
+        f"{title}. Unweighted mean over {relation_counts(counted)}; "
         f"{SHORT_RULE_TEXTS[selection.short_rule]}; protocol: {selection.protocol}."
     )
 

@@ -30,14 +30,17 @@ from fluent.reporting.folders import open_folders
 from fluent.reporting.inference import STATEMENT
 from fluent.reporting.loading import DumpFolder
 from fluent.reporting.options import add_further_folders, add_resampling, add_short_rule
-from fluent.reporting.remarks import SHORT_RULE_TEXTS
+from fluent.reporting.remarks import SHORT_RULE_TEXTS, relation_counts
 from fluent.reporting.report_facts import collect_facts, join_facts, pack
 from fluent.reporting.report_models import all_graphs, run_marks
-from fluent.reporting.report_sides import FEW_DISTRACTORS, METRICS, Side, open_side, relations, summary
+from fluent.reporting.report_sides import FEW_DISTRACTORS, METRICS, Side, open_sides, relations, summary
 from fluent.reporting.selection import short_rule
 
 TEMPLATES = Path(__file__).with_name("templates")
-_ACROSS = "Runs are compared with the first on the facts that both have. Where protocols differ, so do the candidates."
+_ACROSS = (
+    "Runs are compared with the first on the facts that both have. Where protocols differ, so do the candidates: "
+    "such runs stand side by side and are not tested against each other."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
 def build_page(folders: Mapping[str, DumpFolder], arguments: argparse.Namespace) -> str:
     """The report as HTML. Every text goes through the template's escaping; data stand in script tags that hold no '<'."""
     settings = Settings(cutoffs=(1, 3), resamples=arguments.resamples, seed=arguments.seed)
-    sides = [open_side(label, folder, arguments, settings) for label, folder in folders.items()]
+    sides = open_sides(folders, arguments, settings)
     several = len(sides) > 1
     shown = [side.shown_differences(several) for side in sides] + ([between(sides, settings)] if several else [])
     differences = pd.concat([frame for frame in shown if not frame.empty]) if any(not frame.empty for frame in shown) else pd.DataFrame()
@@ -102,7 +105,9 @@ def build_page(folders: Mapping[str, DumpFolder], arguments: argparse.Namespace)
 def between(sides: Sequence[Side], settings: Settings) -> pd.DataFrame:
     """The main figures of each folder against the first, verbalisation by verbalisation."""
     table, _, pairs = pair_folders({side.label: side.counted for side in sides})
-    return main_figures(compare_pairs(table, pairs, settings)[1], "relation")
+    _, differences = compare_pairs(table, pairs, settings)
+    differences = differences[differences["first"] != differences["second"]]
+    return main_figures(differences, "relation") if len(differences) else pd.DataFrame()
 
 
 def script_json(value: Any) -> str:
@@ -134,9 +139,10 @@ def _remarks(side: Side, arguments: argparse.Namespace) -> list[str]:
     changed = ", ".join(table.name for table in everything if side.folder.is_changed(table.name))
     rule = SHORT_RULE_TEXTS[short_rule(arguments.style, arguments.exclude_short)]
     kept = {(table.lang, table.relation) for table in counted}
+    counts = relation_counts([(table.lang, table.relation, len(table)) for table in counted])
     lonely = [f"{table.lang} {table.relation}" for table in everything if (table.lang, table.relation) not in kept]
     remarks = [
-        f"Tables and graphs: {rule}, which leaves {sum(map(len, counted)):,} of {sum(map(len, everything)):,} rows; "
+        f"Tables and graphs: {counts}; {rule}, which leaves {sum(map(len, counted)):,} of {sum(map(len, everything)):,} rows; "
         "the list of facts has them all.",
         f"{STATEMENT} {arguments.resamples} flips, seed {arguments.seed}; Holm over all tests of a table.",
         "A rank is the best rank of a correct form among the correct forms and the distractors; 1 is best."
@@ -147,6 +153,7 @@ def _remarks(side: Side, arguments: argparse.Namespace) -> list[str]:
         remarks.append(f"Changed by hand since they were written, so that their run records no longer tell what made them: {changed}.")
     if lonely:
         remarks.append(
-            f"Left out of tables over relations, since no fact has a distractor there or none is long enough: {', '.join(lonely)}."
+            "Left out of tables over relations, since not all that is compared has them, they have one object, or no fact is long enough: "
+            f"{', '.join(lonely)}."
         )
     return remarks

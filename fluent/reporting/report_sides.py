@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,9 +50,13 @@ class Side:
         return shown.assign(comparison=self.label + ": " + shown["comparison"]) if labelled else shown
 
 
-def open_side(label: str, folder: DumpFolder, arguments: argparse.Namespace, settings: Settings) -> Side:
+def open_sides(folders: Mapping[str, DumpFolder], arguments: argparse.Namespace, settings: Settings) -> list[Side]:
     """Read, select and compare; a folder of which nothing is left is a ``UserError``."""
-    counted = chosen_tables(folder, arguments)
+    chosen = chosen_tables(list(folders.values()), arguments)
+    return [_side(label, folder, counted, arguments, settings) for (label, folder), counted in zip(folders.items(), chosen, strict=True)]
+
+
+def _side(label: str, folder: DumpFolder, counted: list[RankTable], arguments: argparse.Namespace, settings: Settings) -> Side:
     if not counted:
         raise UserError(f"{folder.path}: no fact is left for the report; choose other languages or relations, or --exclude-short no")
     everything = [

@@ -152,17 +152,48 @@ def languages_with_most_verbalisations(folder: DumpFolder) -> tuple[tuple[str, .
     return tuple(x for x in ordered if counts[x] == most), tuple(x for x in ordered if counts[x] < most)
 
 
-def common_relations(folder: DumpFolder, langs: Sequence[str], preferred: Sequence[str]) -> tuple[str, ...]:
-    """``preferred`` where every language has it all, else the relations that every language has and that have distractors."""
-    if all(folder.has(lang, relation) for lang in langs for relation in preferred):
-        return tuple(preferred)
-    if absent := [lang for lang in langs if lang not in folder.languages()]:
-        raise UserError(f"no dump of {', '.join(absent)} in {folder.path}: it has {', '.join(folder.languages())}; choose with --langs")
-    common = [r for r in folder.relations() if all(folder.has(lang, r) for lang in langs)]
-    lonely = [r for r in common if any(folder.table(lang, r).facts["obj_uri"].nunique() == 1 for lang in langs)]
-    if lonely:
-        note(f"left out, because a fact has no distractor there: {', '.join(lonely)}; name them with --relations to have them in")
-    relations = tuple(r for r in common if r not in lonely)
-    if not relations:
-        raise UserError(f"{folder.path}: no relation is there for all of {', '.join(langs)}; choose fewer with --langs")
-    return relations
+def common_relations(
+    folders: Sequence[DumpFolder], langs: Sequence[str], asked: Sequence[str] | None = None, verbalisations: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """The one rule on relations: those that every one of these languages has in every folder where it has dumps, with all of
+    these verbalisations and more than one object. What is left out is told.
+
+    asked: of these alone; they may have one object. Raises UserError where none is left.
+    """
+    if absent := [lang for lang in langs if not any(lang in folder.languages() for folder in folders)]:
+        there = ", ".join(folders[0].languages())
+        raise UserError(f"no dump of {', '.join(absent)} in {folders[0].path}: it has {there}; choose with --langs")
+    places = [(folder, lang) for folder in folders for lang in langs if lang in folder.languages()]
+    seen = dict.fromkeys(relation for folder, lang in places for relation in folder.relations(lang) if not asked or relation in asked)
+    kept, told = [], []
+    for relation in sorted(seen):
+        here = [(folder, lang) for folder, lang in places if folder.has(lang, relation)]
+        tables = [folder.table(lang, relation) for folder, lang in here]
+        lonely = [table.lang for table in tables if table.facts["obj_uri"].nunique() == 1]
+        if len(here) < len(places):
+            told.append(f"{relation} (only {', '.join(dict.fromkeys(lang for _, lang in here))})")
+        elif any(not set(verbalisations) <= set(table.verbalisations) for table in tables):
+            told.append(f"{relation} (not in every verbalisation)")
+        elif lonely and not asked:
+            told.append(f"{relation} (one object: {', '.join(dict.fromkeys(lonely))})")
+        else:
+            kept.append(relation)
+    if not kept:
+        raise UserError(f"{folders[0].path}: no relation is there for all of {', '.join(langs)}; choose fewer with --langs")
+    if told:
+        note(f"left out of {', '.join(langs)}, since all that is compared must have a relation, with two objects: {', '.join(told)}")
+    return tuple(kept)
+
+
+def relations_by_language(
+    folders: Sequence[DumpFolder], langs: Sequence[str] | None, asked: Sequence[str] | None, wanted: Sequence[str] | None
+) -> dict[str, tuple[str, ...]]:
+    """``common_relations`` of each language: languages with the same verbalisations (of those wanted) are compared with each other."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for lang in langs or dict.fromkeys(lang for folder in folders for lang in folder.languages()):
+        here = [folder for folder in folders if lang in folder.languages()]
+        names = [dict.fromkeys(v for table in folder.tables([lang]) for v in table.verbalisations) for folder in here]
+        shared = tuple(v for v in (names[0] if names else ()) if all(v in own for own in names) and v in (wanted or names[0]))
+        groups.setdefault(shared, []).append(lang)
+    found = {names: common_relations(folders, members, asked, names) for names, members in groups.items()}
+    return {lang: found[names] for names, members in groups.items() for lang in members}
