@@ -173,9 +173,8 @@ def test_genders_from_wikidata_are_kept_as_a_file(tmp_path: Path, httpserver: HT
     people = {f"Q{n}": claims("Q6581072" if n < 5 else "Q6581097") for n in range(1, 12)}
     httpserver.expect_request("/", query_string={**ask("|".join(people), "claims")}).respond_with_json({"entities": people})
     labels = {"Q6581072": {"labels": {"en": {"value": "female"}}}, "Q6581097": {"labels": {"en": {"value": "male"}}}}
-    httpserver.expect_request("/", query_string={**ask("Q6581072|Q6581097", "labels|aliases"), "languages": "en|en-gb|en-ca|en-us|mul"}).respond_with_json(
-        {"entities": labels}
-    )
+    query = {**ask("Q6581072|Q6581097", "labels|aliases"), "languages": "en|en-gb|en-ca|en-us|mul"}
+    httpserver.expect_request("/", query_string=query).respond_with_json({"entities": labels})
     words = ["gender", "--stats", str(dumps_with_women(tmp_path / "stats")), "--gender", "wikidata", "--wikidata", httpserver.url_for("/")]
     assert main([*words, "--tables", str(tmp_path / "t"), "--store", str(tmp_path / "w.sqlite")]) == 0
     assert read_genders(tmp_path / "t" / "gender.tsv") == {f"Q{n}": "female" if n < 5 else "male" for n in range(1, 12)}
