@@ -91,14 +91,23 @@ def run_main(main: Callable[[Sequence[str] | None], int | None], arguments: Sequ
         say_error(program, f"stopped; {_KEPT}")
         raise
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_unwritten_output()
         sys.exit(0)
     except OSError as error:
+        _drop_unwritten_output()
         if error.filename is None and error.errno not in _DISK:  # no file is named: not the user's doing
             raise
         where = f" at {error.filename}" if error.filename is not None else ""
         say_error(program, f"{error.strerror}{where}; {_REMEDIES.get(error.errno or 0, 'check the path')}, then run the same command again")
         sys.exit(EXIT_BAD_INPUT)
+
+
+def _drop_unwritten_output() -> None:
+    """Python tries once more at its end what could not be written, and would leave with status 120."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _stop(*_: object) -> NoReturn:

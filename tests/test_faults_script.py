@@ -150,7 +150,8 @@ def test_a_real_disk_that_is_full(data: Path, whole: dict[str, bytes], tmp_path:
         assert outputs(disk) == whole and leftovers(disk) == []
 
 
-def test_nobody_reads_the_output(data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_nobody_reads_the_output(unbuffered: str, data: Path, tmp_path: Path) -> None:
     """Standard output on a full device (``> /dev/full``): one line; the dumps are there all the same."""
     full = Path("/dev/full")
     if not full.exists():
@@ -158,8 +159,9 @@ def test_nobody_reads_the_output(data: Path, tmp_path: Path) -> None:
     words = ["-l", "cs", "-r", "P19", "--model", "stand-in", "--data", str(data), "--out", str(tmp_path / "stats")]
     code = "import sys, script\nfrom fluent.console import run_main\nfrom tests.stand_in import StandInScorer\n" \
         "script.load = lambda asked: StandInScorer(asked.settings.model)\nrun_main(script.main, sys.argv[1:])\n"  # fmt: skip
+    command, surroundings = [sys.executable, "-c", code, *words], os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with full.open("w", encoding="utf-8") as out:
-        done = subprocess.run([sys.executable, "-c", code, *words], stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(command, env=surroundings, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2 and "No space left on device" in done.stderr and "Traceback" not in done.stderr
     assert (tmp_path / "stats" / "cs_P19_template_gt.tsv").is_file()
 
