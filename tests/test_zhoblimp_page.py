@@ -226,12 +226,16 @@ class Tab:
         self.page = browser.new_context(viewport={"width": width, "height": 900}).new_page()
         self.complaints: list[str] = []
         self.hosts: set[str] = set()
-        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("console", lambda message: self.note(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda request: self.hosts.add(request.url.split("/")[2]))
         self.page.set_default_timeout(180_000)
         self.page.goto(url)
         self.button("New project").wait_for()
+
+    def note(self, text: str) -> None:
+        if not text.startswith("Slow network is detected"):  # Chromium's word on a busy machine, about fonts
+            self.complaints.append(text)
 
     def button(self, name: str) -> Any:
         return self.page.get_by_role("button", name=name, exact=True)
