@@ -57,7 +57,7 @@ results-check: install  ## all of that from nothing in SCRATCH (build/results), 
 	$(MAKE) results RESULTS=$(SCRATCH)
 	$(BIN)/python benchmarks/results.py $(SCRATCH)
 
-test: $(VENV)/.installed-dev  ## the whole test suite (at most 15 minutes on 2 cores)
+test: $(VENV)/.installed-dev  ## the whole test suite (some 6 minutes on 2 cores)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
