@@ -14,23 +14,43 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fluent.console import UserError, note, progress_bar, run_main
-from fluent.languages import language
-from fluent.locating.locator import Locator
-from fluent.records.benchmark import TEMPLATE, Benchmark, benchmark_name, make_benchmark, name_columns, write_benchmark
-from fluent.records.few_shot import FewShot
-from fluent.records.leakage import find_leakage
-from fluent.translating.arguments import check_choices, check_names, make_parser, report, split_url
-from fluent.translating.backend import OK, Translator
-from fluent.translating.checks import Checked, check
-from fluent.translating.cleaning import simplify
-from fluent.translating.cutting import cut_sentences
-from fluent.translating.document import DocumentTranslator, what_to_do
-from fluent.translating.facts_table import items_of, lines_of, rows_of
-from fluent.translating.few_shots import MOST_SHOTS, find_or_draw
-from fluent.translating.registry import Options, check_name, make_translator
-from fluent.translating.store import Store, ask, blaming
-from fluent.translating.wikidata import API, Names, NameSource, Wikidata, alias_cell, write_genders
+from fluent_mlama.console import UserError, note, progress_bar, run_main
+from fluent_mlama.languages import language
+from fluent_mlama.locating.locator import Locator
+from fluent_mlama.records.benchmark import (
+    TEMPLATE,
+    Benchmark,
+    benchmark_name,
+    make_benchmark,
+    name_columns,
+    write_benchmark,
+)
+from fluent_mlama.records.few_shot import FewShot
+from fluent_mlama.records.leakage import find_leakage
+from fluent_mlama.translating.arguments import (
+    check_choices,
+    check_names,
+    make_parser,
+    report,
+    split_url,
+)
+from fluent_mlama.translating.backend import OK, Translator
+from fluent_mlama.translating.checks import Checked, check
+from fluent_mlama.translating.cleaning import simplify
+from fluent_mlama.translating.cutting import cut_sentences
+from fluent_mlama.translating.document import DocumentTranslator, what_to_do
+from fluent_mlama.translating.facts_table import items_of, lines_of, rows_of
+from fluent_mlama.translating.few_shots import MOST_SHOTS, find_or_draw
+from fluent_mlama.translating.registry import Options, check_name, make_translator
+from fluent_mlama.translating.store import Store, ask, blaming
+from fluent_mlama.translating.wikidata import (
+    API,
+    Names,
+    NameSource,
+    Wikidata,
+    alias_cell,
+    write_genders,
+)
 from reader import MLama, fill_template
 
 if TYPE_CHECKING:
@@ -54,7 +74,9 @@ class DataModifier:
         """``UserError``: unknown language or relation, English itself, no template, no fact in both languages."""
         language(lang)
         if lang == SOURCE:
-            raise UserError("'en' is the language that facts are translated from: choose another with -l")
+            raise UserError(
+                "'en' is the language that facts are translated from: choose another with -l"
+            )
         self.lang, self.relation = lang, relation
         self._mlama = benchmark if isinstance(benchmark, MLama) else MLama(benchmark)
         self.table = self._read_facts()
@@ -67,7 +89,13 @@ class DataModifier:
         return (TEMPLATE, *self.checked)
 
     def add_translations(
-        self, name: str, backend: Translator, *, store: Store | None = None, refresh: bool = False, mend: bool = True
+        self,
+        name: str,
+        backend: Translator,
+        *,
+        store: Store | None = None,
+        refresh: bool = False,
+        mend: bool = True,
     ) -> Counter[str]:
         """Have every sentence translated; ``name`` becomes a verbalisation. Returns how often each status and flag occurs.
 
@@ -78,7 +106,9 @@ class DataModifier:
             backend.check(SOURCE, self.lang, self.relation)
         items = items_of(self.table, self.relation, SOURCE, self.lang)
         found: dict[int, Checked] = {}
-        with progress_bar(total=len(items), unit="sentences", label=f"{self.lang} {self.relation} {name}") as bar:
+        with progress_bar(
+            total=len(items), unit="sentences", label=f"{self.lang} {self.relation} {name}"
+        ) as bar:
             for item, answer in ask(backend, items, store, refresh=refresh):
                 found[item.row] = check(answer, item, mend=mend)
                 bar.update()
@@ -96,19 +126,42 @@ class DataModifier:
         self.table.at[row, name_columns(name).sentence] = sentence
 
     def add_few_shot_prompt(
-        self, folder: Path | str = "chatgpt_prompts", *, base: str | None = None, number: int = MOST_SHOTS, seed: int = 0
+        self,
+        folder: Path | str = "chatgpt_prompts",
+        *,
+        base: str | None = None,
+        number: int = MOST_SHOTS,
+        seed: int = 0,
     ) -> FewShot:
         """The few-shot text for this language and relation: the file in ``folder`` if there is one, else a new one, drawn from
         the usable translations of ``base`` (default: the first verbalisation added) and written there for a person to mend.
 
         Its rows are held out of the saved benchmark.
         """
-        usable = {name: [one.text if one.usable else "" for one in checked] for name, checked in self.checked.items()}
+        usable = {
+            name: [one.text if one.usable else "" for one in checked]
+            for name, checked in self.checked.items()
+        }
         if base is not None and base not in usable:
-            raise UserError(f"no verbalisation '{base}' to draw examples from: there are {', '.join(usable) or 'none yet'}")
+            raise UserError(
+                f"no verbalisation '{base}' to draw examples from: there are {', '.join(usable) or 'none yet'}"
+            )
         chosen = base or next(iter(usable), "")
-        facts = list(zip(*(self.table[column] for column in ("en_template", "sub_label", "obj_label")), strict=True))
-        self.few_shot = find_or_draw(Path(folder), facts, usable.get(chosen), self.lang, self.relation, number=number, seed=seed)
+        facts = list(
+            zip(
+                *(self.table[column] for column in ("en_template", "sub_label", "obj_label")),
+                strict=True,
+            )
+        )
+        self.few_shot = find_or_draw(
+            Path(folder),
+            facts,
+            usable.get(chosen),
+            self.lang,
+            self.relation,
+            number=number,
+            seed=seed,
+        )
         return self.few_shot
 
     def add_aliases(self, source: NameSource) -> int:
@@ -119,7 +172,9 @@ class DataModifier:
         objects = zip(self.table["obj_uri"], self.table["obj_label"], strict=True)
         cells = [alias_cell(own.get(uri, Names()), self.lang, label) for uri, label in objects]
         self.table["aliases"] = cells
-        self.table["en_wikidata_label"] = [english.get(uri, Names()).label for uri in self.table["obj_uri"]]
+        self.table["en_wikidata_label"] = [
+            english.get(uri, Names()).label for uri in self.table["obj_uri"]
+        ]
         return sum(bool(cell) for cell in cells)
 
     def add_prompt_obj_split(self) -> dict[str, Counter[str]]:
@@ -131,13 +186,20 @@ class DataModifier:
         known: list[tuple[str, ...]] = [()] * len(self.table)
         counts = {}
         for name, checked in self.checked.items():
-            cuts = cut_sentences(checked, rows_of(self.table, name, template, known), Locator(self.lang, self.relation))
+            cuts = cut_sentences(
+                checked,
+                rows_of(self.table, name, template, known),
+                Locator(self.lang, self.relation),
+            )
             columns = name_columns(name)
             self.table[columns.prompt] = [cut.prompt for cut in cuts]
             self.table[columns.object] = [cut.object_form for cut in cuts]
             self.table[columns.tail] = [cut.tail for cut in cuts]
             self.table[columns.status] = [cut.status for cut in cuts]
-            known = [(*forms, cut.object_form) if cut.found else forms for forms, cut in zip(known, cuts, strict=True)]
+            known = [
+                (*forms, cut.object_form) if cut.found else forms
+                for forms, cut in zip(known, cuts, strict=True)
+            ]
             counts[name] = Counter(word for cut in cuts for word in cut.status.split(";"))
         return counts
 
@@ -180,16 +242,30 @@ class DataModifier:
     def _read_facts(self) -> pd.DataFrame:
         import pandas as pd
 
-        template, english = self._mlama.template(self.lang, self.relation), self._mlama.template(SOURCE, self.relation)
+        template, english = (
+            self._mlama.template(self.lang, self.relation),
+            self._mlama.template(SOURCE, self.relation),
+        )
         pairs = self._mlama.join(SOURCE, self.lang, self.relation)
         if not pairs:
-            raise UserError(f"no fact of {self.relation} is there both in English and in '{self.lang}'")
+            raise UserError(
+                f"no fact of {self.relation} is there both in English and in '{self.lang}'"
+            )
         rows = []
         for source, target in pairs:
             filled = fill_template(template, target)
             before, after = (fill_template(part, target, "x") for part in template.split("[Y]"))
-            cells = [target.sub_uri or "", source.sub_label, target.sub_label, target.obj_uri or "", source.obj_label, target.obj_label]
-            own = [simplify(text, self.lang) for text in (cells[2], cells[5], filled, before, after)]
+            cells = [
+                target.sub_uri or "",
+                source.sub_label,
+                target.sub_label,
+                target.obj_uri or "",
+                source.obj_label,
+                target.obj_label,
+            ]
+            own = [
+                simplify(text, self.lang) for text in (cells[2], cells[5], filled, before, after)
+            ]
             rows.append({
                 "sub_uri": cells[0], "en_sub_label": cells[1], "sub_label": own[0], "obj_uri": cells[3], "en_obj_label": cells[4],
                 "obj_label": own[1], "en_template": fill_template(english, source), "template": own[2], "template_prompt": own[3],
@@ -197,7 +273,9 @@ class DataModifier:
             })  # fmt: skip
         table = pd.DataFrame(rows, dtype="str")
         if doubles := int(table.duplicated(["sub_uri", "obj_uri", "en_template"]).sum()):
-            note(f"{self.lang} {self.relation}: {doubles} facts stand there more than once; all are kept")
+            note(
+                f"{self.lang} {self.relation}: {doubles} facts stand there more than once; all are kept"
+            )
         return table
 
 
@@ -208,27 +286,50 @@ def main(arguments: Sequence[str] | None = None) -> None:
     urls = dict(split_url(word) for word in chosen.base_url)
     few_shots: dict[tuple[str, str], FewShot] = {}
     options = Options(
-        urls, lambda *key: few_shots.get(key), chosen.seed, chosen.published_role, chosen.workers, chosen.per_second, chosen.device
+        urls,
+        lambda *key: few_shots.get(key),
+        chosen.seed,
+        chosen.published_role,
+        chosen.workers,
+        chosen.per_second,
+        chosen.device,
     )
     translators = [make_translator(word, options) for word in chosen.translator]
     check_names([name for name, _ in translators], chosen.translator)
     mlama = MLama(chosen.mlama)
-    modifiers = [DataModifier(mlama, lang, relation) for lang in chosen.languages for relation in chosen.relations or _shared(mlama, lang)]
+    modifiers = [
+        DataModifier(mlama, lang, relation)
+        for lang in chosen.languages
+        for relation in chosen.relations or _shared(mlama, lang)
+    ]
     for modifier in modifiers:
         for _, translator in translators:
             translator.check(SOURCE, modifier.lang, modifier.relation)
-        if (place := chosen.out / benchmark_name(modifier.lang, modifier.relation, chosen.spec)).is_dir():
+        if (
+            place := chosen.out / benchmark_name(modifier.lang, modifier.relation, chosen.spec)
+        ).is_dir():
             raise UserError(f"cannot write {place}: a folder stands there; move it away")
     wikidata = Wikidata(chosen.store, api=urls.get("wikidata", API), refresh=chosen.refresh)
-    _write_workbooks(modifiers, [translator for _, translator in translators if isinstance(translator, DocumentTranslator)])
+    _write_workbooks(
+        modifiers,
+        [translator for _, translator in translators if isinstance(translator, DocumentTranslator)],
+    )
     with_aliases = chosen.aliases == "wikidata"
     with Store(chosen.store) as store, closing(wikidata):
         for modifier in modifiers:
             for name, translator in translators:
                 if translator.name == "openai" and chosen.few_shot:
-                    few_shot = modifier.add_few_shot_prompt(chosen.few_shot, number=chosen.shots, seed=chosen.seed)
+                    few_shot = modifier.add_few_shot_prompt(
+                        chosen.few_shot, number=chosen.shots, seed=chosen.seed
+                    )
                     few_shots[modifier.lang, modifier.relation] = few_shot
-                modifier.add_translations(name, translator, store=store, refresh=chosen.refresh, mend=not chosen.as_returned)
+                modifier.add_translations(
+                    name,
+                    translator,
+                    store=store,
+                    refresh=chosen.refresh,
+                    mend=not chosen.as_returned,
+                )
             with_aliases = with_aliases and _try_aliases(modifier, wikidata)
             counts = modifier.add_prompt_obj_split()
             path = modifier.save(chosen.out, chosen.spec)
@@ -237,15 +338,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for line in modifier.show(chosen.show):
                 print(line)
         if chosen.gender:
-            people = sorted({uri for modifier in modifiers for uri in modifier.table["sub_uri"] if uri})
+            people = sorted(
+                {uri for modifier in modifiers for uri in modifier.table["sub_uri"] if uri}
+            )
             genders = wikidata.genders(people)
             write_genders(genders, chosen.gender)
             note(f"{chosen.gender}: {len(genders)} of {len(people)} subjects have a gender")
 
 
-def _write_workbooks(modifiers: Sequence[DataModifier], translators: Sequence[DocumentTranslator]) -> None:
+def _write_workbooks(
+    modifiers: Sequence[DataModifier], translators: Sequence[DocumentTranslator]
+) -> None:
     """All workbooks that a person has to have translated, at once; ends the run if there are any."""
-    items = [item for modifier in modifiers for item in items_of(modifier.table, modifier.relation, SOURCE, modifier.lang)]
+    items = [
+        item
+        for modifier in modifiers
+        for item in items_of(modifier.table, modifier.relation, SOURCE, modifier.lang)
+    ]
     written = [path for translator in translators for path in translator.write_missing(items)]
     if written:
         raise UserError(what_to_do(written))
@@ -256,7 +365,9 @@ def _try_aliases(modifier: DataModifier, wikidata: Wikidata) -> bool:
     try:
         modifier.add_aliases(wikidata)
     except UserError as error:
-        note(f"no aliases from {modifier.lang} {modifier.relation} on: {error} (or choose --aliases none)")
+        note(
+            f"no aliases from {modifier.lang} {modifier.relation} on: {error} (or choose --aliases none)"
+        )
         return False
     return True
 
@@ -264,7 +375,11 @@ def _try_aliases(modifier: DataModifier, wikidata: Wikidata) -> bool:
 def _shared(mlama: MLama, lang: str) -> list[str]:
     """The relations that English and this language have, with a template."""
     english = set(mlama.relations(SOURCE))
-    return [relation for relation in mlama.relations(lang) if relation in english and relation in mlama.templates(lang)]
+    return [
+        relation
+        for relation in mlama.relations(lang)
+        if relation in english and relation in mlama.templates(lang)
+    ]
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
     python grammeval.py gender --stats stats/starter/paper
     python grammeval.py similarity --stats stats/starter/paper
 
-Each command is a module of ``fluent/fluency/`` with ``add_arguments(parser)`` and ``run(arguments)``. What the scores can and
+Each command is a module of ``fluent_mlama/fluency/`` with ``add_arguments(parser)`` and ``run(arguments)``. What the scores can and
 cannot say stands in docs/fluency.md.
 """
 
@@ -16,19 +16,28 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fluent.commands import Commands
-from fluent.console import run_main
-from fluent.reporting.options import add_shared_arguments
+from fluent_mlama.commands import Commands
+from fluent_mlama.console import run_main
+from fluent_mlama.reporting.options import add_shared_arguments
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fluent.reporting.loading import DumpFolder
+    from fluent_mlama.reporting.loading import DumpFolder
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "qe": ("fluent.fluency.qe", "fluency of every sentence, and its correlation with retrieval (Table 5, Figure 2)"),
-    "gender": ("fluent.fluency.gender", "verb forms that agree with the subject's gender, and retrieval (Table 6)"),
-    "similarity": ("fluent.fluency.similarity", "chrF and TER of each verbalisation against the template"),
+    "qe": (
+        "fluent_mlama.fluency.qe",
+        "fluency of every sentence, and its correlation with retrieval (Table 5, Figure 2)",
+    ),
+    "gender": (
+        "fluent_mlama.fluency.gender",
+        "verb forms that agree with the subject's gender, and retrieval (Table 6)",
+    ),
+    "similarity": (
+        "fluent_mlama.fluency.similarity",
+        "chrF and TER of each verbalisation against the template",
+    ),
 }
 _COMMANDS = Commands("grammeval.py", __doc__, COMMANDS, partial(add_shared_arguments, wide=False))
 
@@ -53,32 +62,38 @@ class QECheck:
         graphs: Path | str = "graphs",
         **options: Any,
     ) -> None:
-        from fluent.reporting.loading import open_dumps
+        from fluent_mlama.reporting.loading import open_dumps
 
-        self.dumps = open_dumps(Path(stats_folder) if isinstance(stats_folder, str) else stats_folder)
-        self._options = {"stats": self.dumps, "tables": Path(tables), "graphs": Path(graphs)} | options
+        self.dumps = open_dumps(
+            Path(stats_folder) if isinstance(stats_folder, str) else stats_folder
+        )
+        self._options = {
+            "stats": self.dumps,
+            "tables": Path(tables),
+            "graphs": Path(graphs),
+        } | options
 
     def quality(self, **options: Any) -> list[Path]:
         """Score every sentence, join to the ranks, write Table 5, Figure 2, gains and correlations."""
-        from fluent.fluency.qe import write_quality
+        from fluent_mlama.fluency.qe import write_quality
 
         return write_quality(self.dumps, self._arguments("qe", options))
 
     def gender(self, **options: Any) -> list[Path]:
         """Table 6 and the counts behind it."""
-        from fluent.fluency.gender import write_gender
+        from fluent_mlama.fluency.gender import write_gender
 
         return write_gender(self.dumps, self._arguments("gender", options))
 
     def gender_counts(self, **options: Any) -> pd.DataFrame:
         """The counts of Table 6, one row a (language, group, verbalisation)."""
-        from fluent.fluency.gender import count
+        from fluent_mlama.fluency.gender import count
 
         return count(self.dumps, self._arguments("gender", options))
 
     def similarity(self, **options: Any) -> list[Path]:
         """chrF and TER against the template."""
-        from fluent.fluency.similarity import write_similarity
+        from fluent_mlama.fluency.similarity import write_similarity
 
         return write_similarity(self.dumps, self._arguments("similarity", options))
 

@@ -17,24 +17,40 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from fluent.console import UserError, note, progress_bar
-from fluent.ranking.claims import Claims
-from fluent.ranking.corrected import corrected_task
-from fluent.ranking.dumping import TIE_NAMES, TIES, dump_of_scores
-from fluent.ranking.outputs import Found, Model, Outputs, State, at_work, changed_dumps, find_outputs, outputs_of, rules_of
-from fluent.ranking.packs import PackStore, fingerprint, forget_packs
-from fluent.ranking.paper import paper_task
-from fluent.ranking.settings import Settings
-from fluent.ranking.sharing import PATIENCE, share_packs
-from fluent.ranking.summary import Summary, summarise
-from fluent.ranking.task import Task, choose_verbalisations, count_reasons, count_straddling, score_table
-from fluent.records.atomic import write_text
-from fluent.records.benchmark import Benchmark
-from fluent.records.dump import format_dump, read_dump
-from fluent.records.run import RunRecord, file_sha256, read_run, run_path, write_run
-from fluent.records.scores import write_scores
-from fluent.records.source import open_source
-from fluent.scoring.contract import Plan, RequestScore, Scorer, ScorerDescription
+from fluent_mlama.console import UserError, note, progress_bar
+from fluent_mlama.ranking.claims import Claims
+from fluent_mlama.ranking.corrected import corrected_task
+from fluent_mlama.ranking.dumping import TIE_NAMES, TIES, dump_of_scores
+from fluent_mlama.ranking.outputs import (
+    Found,
+    Model,
+    Outputs,
+    State,
+    at_work,
+    changed_dumps,
+    find_outputs,
+    outputs_of,
+    rules_of,
+)
+from fluent_mlama.ranking.packs import PackStore, fingerprint, forget_packs
+from fluent_mlama.ranking.paper import paper_task
+from fluent_mlama.ranking.settings import Settings
+from fluent_mlama.ranking.sharing import PATIENCE, share_packs
+from fluent_mlama.ranking.summary import Summary, summarise
+from fluent_mlama.ranking.task import (
+    Task,
+    choose_verbalisations,
+    count_reasons,
+    count_straddling,
+    score_table,
+)
+from fluent_mlama.records.atomic import write_text
+from fluent_mlama.records.benchmark import Benchmark
+from fluent_mlama.records.dump import format_dump, read_dump
+from fluent_mlama.records.run import RunRecord, file_sha256, read_run, run_path, write_run
+from fluent_mlama.records.scores import write_scores
+from fluent_mlama.records.source import open_source
+from fluent_mlama.scoring.contract import Plan, RequestScore, Scorer, ScorerDescription
 
 OnFacts = Callable[[int, int], None]
 """Told after each pack: facts finished so far, facts in all."""
@@ -47,7 +63,9 @@ class Processor:
         self.benchmark = benchmark
         self.settings = settings
         self.verbalisations = choose_verbalisations(benchmark, settings.verbalisations)
-        self.outputs: Outputs = outputs_of(settings, benchmark.lang, benchmark.relation, self.verbalisations)
+        self.outputs: Outputs = outputs_of(
+            settings, benchmark.lang, benchmark.relation, self.verbalisations
+        )
         self._seen = self._record_stamp()
 
     @property
@@ -99,7 +117,10 @@ class Processor:
         """Score what is not scored yet and write the dump. Nothing is written under a final name before all is scored."""
         description = scorer.describe()
         replaced = [self.outputs] if self.settings.overwrite else []
-        with at_work(self.settings, description, None, replaced) as claims, claims.claimed(self.outputs.dump.name):
+        with (
+            at_work(self.settings, description, None, replaced) as claims,
+            claims.claimed(self.outputs.dump.name),
+        ):
             if self._is_made(description):
                 self.tidy()
                 return self.summary()
@@ -127,10 +148,22 @@ class Processor:
             store = PackStore(self.outputs.packs, mark, joining=True)
             if not store.is_current():
                 return 0
-            missing = [number for number in reversed(range(len(plan.packs))) if store.load(number) is None]
+            missing = [
+                number for number in reversed(range(len(plan.packs))) if store.load(number) is None
+            ]
             scored = 0
-            with progress_bar(total=len(missing), unit="packs", label=f"helping with {self.label}") as bar:
-                for _ in share_packs(scorer, plan, missing, self.settings.arithmetic, store, claims, self.outputs.dump.name):
+            with progress_bar(
+                total=len(missing), unit="packs", label=f"helping with {self.label}"
+            ) as bar:
+                for _ in share_packs(
+                    scorer,
+                    plan,
+                    missing,
+                    self.settings.arithmetic,
+                    store,
+                    claims,
+                    self.outputs.dump.name,
+                ):
                     scored += 1
                     bar.update()
             return scored
@@ -144,7 +177,10 @@ class Processor:
             found = self._find(description)
         else:
             found = find_outputs(self.outputs, self.settings, self.benchmark, description)
-            if found.state == "replace" and read_run(self.outputs.run).data_sha256 != self.benchmark.sha256:
+            if (
+                found.state == "replace"
+                and read_run(self.outputs.run).data_sha256 != self.benchmark.sha256
+            ):
                 raise UserError(
                     f"another run has just made {self.outputs.dump} from other data than this {self.benchmark.name}; "
                     f"choose another folder, for example --out {self.settings.suggest_folder(self.benchmark.spec)}"
@@ -170,10 +206,16 @@ class Processor:
         self._require_rows(task, left_out)
         neutral = len(task.questions)
         if task.neutral_prompt is not None and neutral in plan.unscorable:
-            raise UserError(f"--neutral-prompt {task.neutral_prompt!r}: {plan.unscorable[neutral]}; give a prompt with at least one token")
-        store = PackStore(self.outputs.packs, fingerprint(plan, description, self.settings.arithmetic))
+            raise UserError(
+                f"--neutral-prompt {task.neutral_prompt!r}: {plan.unscorable[neutral]}; give a prompt with at least one token"
+            )
+        store = PackStore(
+            self.outputs.packs, fingerprint(plan, description, self.settings.arithmetic)
+        )
         if store.discarded:
-            note(f"{self.label}: {store.discarded} packs of another run thrown away (its model, data or settings differ)")
+            note(
+                f"{self.label}: {store.discarded} packs of another run thrown away (its model, data or settings differ)"
+            )
         scores = self._score(scorer, task, plan, store, claims, on_facts)
         self._write(task, scores, left_out, scorer.describe(task.tokenisation))
         store.remove()
@@ -190,10 +232,18 @@ class Processor:
 
     def _require_rows(self, task: Task, left_out: Mapping[int, str]) -> None:
         if set(task.rows) <= set(left_out):
-            raise UserError(f"{self.benchmark.name}: no row can be ranked ({_tell(count_reasons(left_out))}); nothing is written")
+            raise UserError(
+                f"{self.benchmark.name}: no row can be ranked ({_tell(count_reasons(left_out))}); nothing is written"
+            )
 
     def _score(
-        self, scorer: Scorer, task: Task, plan: Plan, store: PackStore, claims: Claims, on_facts: OnFacts | None
+        self,
+        scorer: Scorer,
+        task: Task,
+        plan: Plan,
+        store: PackStore,
+        claims: Claims,
+        on_facts: OnFacts | None,
     ) -> dict[int, RequestScore]:
         rows = [question.row for question in task.questions]
         waiting = Counter(rows)
@@ -210,32 +260,80 @@ class Processor:
         for finished in store.finished().values():
             scores |= finished
         tick(dict.fromkeys((*scores, *plan.unscorable)))
-        missing = [number for number, pack in enumerate(plan.packs) if not all(request in scores for request in pack)]
+        missing = [
+            number
+            for number, pack in enumerate(plan.packs)
+            if not all(request in scores for request in pack)
+        ]
         while missing:
             before = len(missing)
-            for _, fresh in share_packs(scorer, plan, missing, self.settings.arithmetic, store, claims, self.outputs.dump.name):
+            for _, fresh in share_packs(
+                scorer,
+                plan,
+                missing,
+                self.settings.arithmetic,
+                store,
+                claims,
+                self.outputs.dump.name,
+            ):
                 scores |= fresh
                 tick(fresh)
-            missing = [number for number in missing if not all(request in scores for request in plan.packs[number])]
+            missing = [
+                number
+                for number in missing
+                if not all(request in scores for request in plan.packs[number])
+            ]
             if len(missing) == before:  # all that is left is in the hands of runs that help
                 time.sleep(PATIENCE)
         return scores
 
-    def _write(self, task: Task, scores: Mapping[int, RequestScore], left_out: Mapping[int, str], description: ScorerDescription) -> None:
+    def _write(
+        self,
+        task: Task,
+        scores: Mapping[int, RequestScore],
+        left_out: Mapping[int, str],
+        description: ScorerDescription,
+    ) -> None:
         table = score_table(task, scores, left_out)
-        notes = dict(task.notes) | ({"straddling_candidates": count_straddling(scores)} if task.tokenisation == "joint" else {})
-        self.outputs.run.unlink(missing_ok=True)  # from here to the end the dump counts as unfinished
+        notes = dict(task.notes) | (
+            {"straddling_candidates": count_straddling(scores)}
+            if task.tokenisation == "joint"
+            else {}
+        )
+        self.outputs.run.unlink(
+            missing_ok=True
+        )  # from here to the end the dump counts as unfinished
         write_scores(self.outputs.scores, table)
         for path in reversed(self.outputs.dumps()):
             wide = path == self.outputs.wide
             dump = dump_of_scores(
-                self.benchmark.table, table, self.benchmark.lang, self.benchmark.relation, self.verbalisations, task.protocol, wide=wide
+                self.benchmark.table,
+                table,
+                self.benchmark.lang,
+                self.benchmark.relation,
+                self.verbalisations,
+                task.protocol,
+                wide=wide,
             )
             write_text(path, format_dump(dump))
-            write_run(run_path(path), self._record(task, left_out, description, path, notes | {"ranks": "wide" if wide else "narrow"}))
+            write_run(
+                run_path(path),
+                self._record(
+                    task,
+                    left_out,
+                    description,
+                    path,
+                    notes | {"ranks": "wide" if wide else "narrow"},
+                ),
+            )
 
     def _record(
-        self, task: Task, left_out: Mapping[int, str], description: ScorerDescription, path: Path, notes: Mapping[str, Any]
+        self,
+        task: Task,
+        left_out: Mapping[int, str],
+        description: ScorerDescription,
+        path: Path,
+        notes: Mapping[str, Any],
     ) -> RunRecord:
         rows_scored = len(set(task.rows) - set(left_out))
         return RunRecord(
@@ -274,8 +372,13 @@ class Processor:
     def summary(self) -> Summary:
         """What the finished dump says, read back from its files."""
         source = open_source(self.outputs.dump.parent)
-        return summarise(read_dump(source, self.outputs.dump.name), read_run(self.outputs.run), self.outputs)
+        return summarise(
+            read_dump(source, self.outputs.dump.name), read_run(self.outputs.run), self.outputs
+        )
 
 
 def _tell(reasons: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} × {reason}" for reason, count in reasons.items()) or "the file has no rows"
+    return (
+        ", ".join(f"{count} × {reason}" for reason, count in reasons.items())
+        or "the file has no rows"
+    )

@@ -3,7 +3,7 @@
     python stats.py all --stats stats/starter/paper --tables tables/mine --graphs graphs/mine
     python stats.py general --style paper --stats published/stats.zip
 
-Each command is a module of ``fluent/reporting/`` with ``add_arguments(parser)`` and ``run(arguments)``;
+Each command is a module of ``fluent_mlama/reporting/`` with ``add_arguments(parser)`` and ``run(arguments)``;
 it is imported when it is asked for, so that ``--help`` does not wait for plotting libraries.
 """
 
@@ -14,29 +14,62 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fluent.commands import Commands
-from fluent.console import UserError, run_main
-from fluent.reporting.options import add_shared_arguments
+from fluent_mlama.commands import Commands
+from fluent_mlama.console import UserError, run_main
+from fluent_mlama.reporting.options import add_shared_arguments
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fluent.reporting.findings import Finding
-    from fluent.reporting.selection import Selection
+    from fluent_mlama.reporting.findings import Finding
+    from fluent_mlama.reporting.selection import Selection
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "all": ("fluent.reporting.everything", "all tables and graphs that the dumps allow, and the audit"),
-    "general": ("fluent.reporting.general_table", "R@1 and mean rank by language and verbalisation (Table 1)"),
-    "general-wide": ("fluent.reporting.general_table", "the same from the wide dumps (Table 7)"),
-    "additional-langs": ("fluent.reporting.general_table", "the same for the languages with fewer verbalisations (Table 3)"),
-    "infl-delta": ("fluent.reporting.infl_table", "rank of the label minus rank of the inflected form (Table 2)"),
-    "relations": ("fluent.reporting.relation_table", "facts and distractors of each relation (Table 4)"),
-    "qe": ("fluent.reporting.qe_table", "gain in R@1 and its correlation with translation quality (Table 5)"),
-    "graphs": ("fluent.reporting.graphs", "R@k, rank boxes, QE scatter, percentiles, dumbbells, heat maps (Figures 2 to 4 and more)"),
-    "audit": ("fluent.reporting.audit", "what is wrong with the dumps, found from the dumps alone"),
-    "compare": ("fluent.reporting.compare", "intervals and paired tests between verbalisations, models or protocols"),
-    "rerank": ("fluent.reporting.rerank", "ranks anew from the scores files: other linking functions, k or ties"),
-    "report": ("fluent.reporting.report", "one self-contained HTML file of everything"),
+    "all": (
+        "fluent_mlama.reporting.everything",
+        "all tables and graphs that the dumps allow, and the audit",
+    ),
+    "general": (
+        "fluent_mlama.reporting.general_table",
+        "R@1 and mean rank by language and verbalisation (Table 1)",
+    ),
+    "general-wide": (
+        "fluent_mlama.reporting.general_table",
+        "the same from the wide dumps (Table 7)",
+    ),
+    "additional-langs": (
+        "fluent_mlama.reporting.general_table",
+        "the same for the languages with fewer verbalisations (Table 3)",
+    ),
+    "infl-delta": (
+        "fluent_mlama.reporting.infl_table",
+        "rank of the label minus rank of the inflected form (Table 2)",
+    ),
+    "relations": (
+        "fluent_mlama.reporting.relation_table",
+        "facts and distractors of each relation (Table 4)",
+    ),
+    "qe": (
+        "fluent_mlama.reporting.qe_table",
+        "gain in R@1 and its correlation with translation quality (Table 5)",
+    ),
+    "graphs": (
+        "fluent_mlama.reporting.graphs",
+        "R@k, rank boxes, QE scatter, percentiles, dumbbells, heat maps (Figures 2 to 4 and more)",
+    ),
+    "audit": (
+        "fluent_mlama.reporting.audit",
+        "what is wrong with the dumps, found from the dumps alone",
+    ),
+    "compare": (
+        "fluent_mlama.reporting.compare",
+        "intervals and paired tests between verbalisations, models or protocols",
+    ),
+    "rerank": (
+        "fluent_mlama.reporting.rerank",
+        "ranks anew from the scores files: other linking functions, k or ties",
+    ),
+    "report": ("fluent_mlama.reporting.report", "one self-contained HTML file of everything"),
 }
 _COMMANDS = Commands("stats.py", __doc__, COMMANDS, add_shared_arguments)
 
@@ -64,11 +97,16 @@ class Statistics:
         graphs: Path | str = "graphs",
         **options: Any,
     ) -> None:
-        from fluent.reporting.loading import open_dumps, open_wide
+        from fluent_mlama.reporting.loading import open_dumps, open_wide
 
         self.dumps = open_dumps(Path(stats_folder))
         self.wide = open_wide(None if wide_folder is None else Path(wide_folder), self.dumps)
-        self._options = {"stats": self.dumps, "wide": self.wide, "tables": Path(tables), "graphs": Path(graphs)} | options
+        self._options = {
+            "stats": self.dumps,
+            "wide": self.wide,
+            "tables": Path(tables),
+            "graphs": Path(graphs),
+        } | options
 
     def general_table(self, **options: Any) -> Path:
         """Table 1: R@1 and mean rank, languages × verbalisations."""
@@ -86,49 +124,51 @@ class Statistics:
 
     def inflection_table(self, **options: Any) -> Path:
         """Table 2: rank of the label minus rank of the inflected form."""
-        from fluent.reporting.infl_table import write_infl_table
+        from fluent_mlama.reporting.infl_table import write_infl_table
 
         return write_infl_table(self.dumps, self._arguments("infl-delta", options))
 
     def relation_table(self, **options: Any) -> Path:
         """Table 4: facts and distractors of each relation."""
-        from fluent.reporting.relation_table import write_relation_table
+        from fluent_mlama.reporting.relation_table import write_relation_table
 
         return write_relation_table(self.dumps, self._arguments("relations", options))
 
     def quality_table(self, **options: Any) -> Path:
         """Table 5: gain in R@1, and its correlation with gains in translation quality (``qe``: their TSV)."""
-        from fluent.reporting.qe_table import write_qe_table
+        from fluent_mlama.reporting.qe_table import write_qe_table
 
         return write_qe_table(self.dumps, self._arguments("qe", options))
 
     def draw(self, *names: str, **options: Any) -> list[Path]:
         """The graphs of these names, or all: general (Figure 3), rank_boxplot (4), qe (2), percentile, logprob_rank, dumbbell, heatmap."""
-        from fluent.reporting.graphs import write_graphs
+        from fluent_mlama.reporting.graphs import write_graphs
 
-        return write_graphs(self.dumps, self._arguments("graphs", options | {"only": names or None}))
+        return write_graphs(
+            self.dumps, self._arguments("graphs", options | {"only": names or None})
+        )
 
     def audit(self, **options: Any) -> list[Finding]:
         """What is wrong with the dumps; also writes audit.md, audit.tsv and audit_table.tex."""
-        from fluent.reporting.audit import write_audit
+        from fluent_mlama.reporting.audit import write_audit
 
         return write_audit(self.dumps, self.wide, self._arguments("audit", options))
 
     def recall(self, k: int = 1, **options: Any) -> pd.DataFrame:
         """R@k, verbalisations × languages, mean over relations, unrounded."""
-        from fluent.reporting.measures import macro, recall_at
+        from fluent_mlama.reporting.measures import macro, recall_at
 
         return macro(self.selection(**options), recall_at(k))
 
     def mean_rank(self, **options: Any) -> pd.DataFrame:
         """Mean best rank, verbalisations × languages, mean over relations, unrounded."""
-        from fluent.reporting.measures import macro, mean_rank
+        from fluent_mlama.reporting.measures import macro, mean_rank
 
         return macro(self.selection(**options), mean_rank)
 
     def selection(self, **options: Any) -> Selection:
-        """The dumps that the general table would take: input to the functions of ``fluent.reporting.measures``."""
-        from fluent.reporting.experiments import select_for
+        """The dumps that the general table would take: input to the functions of ``fluent_mlama.reporting.measures``."""
+        from fluent_mlama.reporting.experiments import select_for
 
         return select_for("general", self.dumps, self._arguments("general", options))
 
@@ -137,7 +177,7 @@ class Statistics:
         return _COMMANDS.execute(self._arguments(command, {"stats": self.dumps.path} | options))
 
     def _general(self, command: str, options: dict[str, Any]) -> Path:
-        from fluent.reporting.general_table import write_general_table
+        from fluent_mlama.reporting.general_table import write_general_table
 
         folder = self.wide if command == "general-wide" and self.wide is not None else self.dumps
         return write_general_table(command, folder, self._arguments(command, options))

@@ -20,15 +20,15 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.ablation_steps import PASSES, STEPS, make_ladder, read_ranks
-from fluent import __version__
-from fluent.console import ArgumentParser, UserError, note, progress, run_main
-from fluent.ranking.packs import PackStore, fingerprint
-from fluent.records.atomic import write_text
-from fluent.records.benchmark import TEMPLATE, Benchmark, find_benchmarks, read_benchmark
-from fluent.records.source import open_source
-from fluent.reporting.inference import STATEMENT, Interval, Scale, intervals
-from fluent.reporting.paired import find_design
-from fluent.scoring.contract import RequestScore, Scorer
+from fluent_mlama import __version__
+from fluent_mlama.console import ArgumentParser, UserError, note, progress, run_main
+from fluent_mlama.ranking.packs import PackStore, fingerprint
+from fluent_mlama.records.atomic import write_text
+from fluent_mlama.records.benchmark import TEMPLATE, Benchmark, find_benchmarks, read_benchmark
+from fluent_mlama.records.source import open_source
+from fluent_mlama.reporting.inference import STATEMENT, Interval, Scale, intervals
+from fluent_mlama.reporting.paired import find_design
+from fluent_mlama.scoring.contract import RequestScore, Scorer
 
 ROOT = Path(__file__).resolve().parent.parent
 TITLES = {
@@ -41,11 +41,17 @@ SOURCE_COLUMNS = ["language", "relation", "row", "sub_uri", "obj_uri"]
 def open_benchmarks(kind: str, data: Path) -> list[Benchmark]:
     """The files of one of the two parts of the table."""
     source = open_source(data)
-    wanted = [entry for entry in find_benchmarks(source) if kind == "starter" or entry[1] in {"P19", "P36"}]
+    wanted = [
+        entry
+        for entry in find_benchmarks(source)
+        if kind == "starter" or entry[1] in {"P19", "P36"}
+    ]
     return [read_benchmark(source, *entry[:3]) for entry in wanted]
 
 
-def rank_everything(benchmarks: Sequence[Benchmark], scorer: Scorer, work: Path, limit: int | None) -> pd.DataFrame:
+def rank_everything(
+    benchmarks: Sequence[Benchmark], scorer: Scorer, work: Path, limit: int | None
+) -> pd.DataFrame:
     """Ranks by (row, verbalisation, step), every scoring pass of every file; finished files and packs are not scored again."""
     records = []
     for benchmark in benchmarks:
@@ -57,15 +63,24 @@ def rank_everything(benchmarks: Sequence[Benchmark], scorer: Scorer, work: Path,
             requests = ladder.requests(name)
             plan = scorer.plan(requests, scoring.tokenisation)
             if plan.unscorable:
-                raise UserError(f"{benchmark.name}, pass {name}: {next(iter(plan.unscorable.values()))}")
+                raise UserError(
+                    f"{benchmark.name}, pass {name}: {next(iter(plan.unscorable.values()))}"
+                )
             mark = fingerprint(plan, scorer.describe(scoring.tokenisation), scoring.arithmetic)
             store = PackStore(work / f"{benchmark.name.removesuffix('.tsv')}.{name}.packs", mark)
             finished = store.finished()
-            for number in progress(range(len(plan.packs)), total=len(plan.packs), unit="packs", label=f"{benchmark.name} {name}"):
+            for number in progress(
+                range(len(plan.packs)),
+                total=len(plan.packs),
+                unit="packs",
+                label=f"{benchmark.name} {name}",
+            ):
                 if number not in finished:
                     finished[number] = scorer.score_pack(plan, number, scoring.arithmetic)
                     store.save(number, finished[number])
-            answers: dict[int, RequestScore] = {request: score for pack in finished.values() for request, score in pack.items()}
+            answers: dict[int, RequestScore] = {
+                request: score for pack in finished.values() for request, score in pack.items()
+            }
             records += read_ranks(ladder, name, requests, answers)
         note(f"{benchmark.name}: {len(ladder.rows)} rows in all steps")
     return pd.DataFrame(records)
@@ -75,16 +90,30 @@ def make_table(ranks: pd.DataFrame) -> str:
     """The steps as lines: R@1, the difference that fluency makes, and what the step itself changed, with 95 % intervals."""
     fluent = next(v for v in ranks["verbalisation"].unique() if v != TEMPLATE)
     hits = ranks.assign(hit=(ranks["rank"] <= 1).astype(float))
-    wide = {value: hits.pivot(index=SOURCE_COLUMNS, columns=["step", "verbalisation"], values=value) for value in ("hit", "rank")}
+    wide = {
+        value: hits.pivot(index=SOURCE_COLUMNS, columns=["step", "verbalisation"], values=value)
+        for value in ("hit", "rank")
+    }
     design = find_design(wide["hit"].index.to_frame(index=False))
     steps = [step for step in STEPS if step in set(ranks["step"])]
     columns = []
     for number, step in enumerate(steps):
-        hit, rank, before = wide["hit"][step], wide["rank"][step], wide["hit"][steps[max(number - 1, 0)]]
+        hit, rank, before = (
+            wide["hit"][step],
+            wide["rank"][step],
+            wide["hit"][steps[max(number - 1, 0)]],
+        )
         columns += [hit[TEMPLATE], hit[fluent], hit[fluent] - hit[TEMPLATE]]
-        columns += [hit[TEMPLATE] - before[TEMPLATE], hit[fluent] - before[fluent], rank[TEMPLATE], rank[fluent]]
+        columns += [
+            hit[TEMPLATE] - before[TEMPLATE],
+            hit[fluent] - before[fluent],
+            rank[TEMPLATE],
+            rank[fluent],
+        ]
     values = np.column_stack([column.to_numpy(dtype=np.float64) for column in columns])
-    result = intervals(design, values, [Scale.DIFFERENCE] * values.shape[1])  # only differences have their ends printed
+    result = intervals(
+        design, values, [Scale.DIFFERENCE] * values.shape[1]
+    )  # only differences have their ends printed
     lines = [
         f"| step | R@1 template | R@1 {fluent} | {fluent} − template | this step, template | this step, {fluent} | mean rank | ",
         "|---|---|---|---|---|---|---|",
@@ -126,14 +155,18 @@ def write_page(work: Path, page: Path) -> None:
             ranks = pd.read_csv(path, sep="\t")
             parts.append(f"## {title}\n\n{make_table(ranks)}\n\n`{signature}`\n")
     if len(parts) == 3:
-        raise UserError(f"nothing is scored yet in {work}: run `benchmarks/ablation.py published` or `starter` first")
+        raise UserError(
+            f"nothing is scored yet in {work}: run `benchmarks/ablation.py published` or `starter` first"
+        )
     write_text(page, "\n".join(parts))
     print(f"wrote {page}")
 
 
 def _signature(scorer: Scorer, benchmarks: Sequence[Benchmark], limit: int | None) -> str:
     d = scorer.describe()
-    data = hashlib.sha256("".join(sorted(benchmark.sha256 for benchmark in benchmarks)).encode()).hexdigest()[:8]
+    data = hashlib.sha256(
+        "".join(sorted(benchmark.sha256 for benchmark in benchmarks)).encode()
+    ).hexdigest()[:8]
     parts = [
         f"{d.model}@{d.revision or 'local'}",
         d.dtype,
@@ -143,29 +176,63 @@ def _signature(scorer: Scorer, benchmarks: Sequence[Benchmark], limit: int | Non
         f"bos:{d.bos}",
         "paper-to-corrected",
     ]
-    return "|".join([*parts, "pool:50", "ties:by-step", f"limit:{limit or 'none'}", f"data:{data}", f"v{__version__}"])
+    return "|".join(
+        [
+            *parts,
+            "pool:50",
+            "ties:by-step",
+            f"limit:{limit or 'none'}",
+            f"data:{data}",
+            f"v{__version__}",
+        ]
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("part", choices=("published", "starter", "table"))
-    parser.add_argument("--published", type=Path, default=Path("../shared/data/fluent_mlama/fixed_data.zip"), metavar="FOLDER|ZIP")
-    parser.add_argument("--starter", type=Path, default=Path("fixed_data/starter"), metavar="FOLDER")
-    parser.add_argument("--limit", type=int, metavar="N", help="rows of each file (default: 50 of the published, all of the starter's)")
+    parser.add_argument(
+        "--published",
+        type=Path,
+        default=Path("../shared/data/fluent_mlama/fixed_data.zip"),
+        metavar="FOLDER|ZIP",
+    )
+    parser.add_argument(
+        "--starter", type=Path, default=Path("fixed_data/starter"), metavar="FOLDER"
+    )
+    parser.add_argument(
+        "--limit",
+        type=int,
+        metavar="N",
+        help="rows of each file (default: 50 of the published, all of the starter's)",
+    )
     parser.add_argument("--model", default="smollm2")
-    parser.add_argument("--work", type=Path, default=Path("benchmarks/ablation.work"), metavar="FOLDER", help="packs and ranks")
+    parser.add_argument(
+        "--work",
+        type=Path,
+        default=Path("benchmarks/ablation.work"),
+        metavar="FOLDER",
+        help="packs and ranks",
+    )
     parser.add_argument("--page", type=Path, default=ROOT / "docs" / "ablation.md")
     asked = parser.parse_args(arguments)
     if asked.part != "table":
-        from fluent.scoring.causal import load_scorer
+        from fluent_mlama.scoring.causal import load_scorer
 
         limit = asked.limit or (50 if asked.part == "published" else None)
-        benchmarks = open_benchmarks(asked.part, asked.published if asked.part == "published" else asked.starter)
+        benchmarks = open_benchmarks(
+            asked.part, asked.published if asked.part == "published" else asked.starter
+        )
         scorer = load_scorer(asked.model, device="cpu")
         ranks = rank_everything(benchmarks, scorer, asked.work / "packs", limit)
         asked.work.mkdir(parents=True, exist_ok=True)
-        write_text(asked.work / f"{asked.part}.tsv", ranks.to_csv(sep="\t", index=False, lineterminator="\n"))
-        write_text(asked.work / f"{asked.part}.signature", _signature(scorer, benchmarks, limit) + "\n")
+        write_text(
+            asked.work / f"{asked.part}.tsv",
+            ranks.to_csv(sep="\t", index=False, lineterminator="\n"),
+        )
+        write_text(
+            asked.work / f"{asked.part}.signature", _signature(scorer, benchmarks, limit) + "\n"
+        )
     write_page(asked.work, asked.page)
     return 0
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fluent.languages import language
-from fluent.ranking.corrected import Contest, gather_contests, select_frames
-from fluent.ranking.entities import gather_entities
-from fluent.ranking.paper import Forms, gather_forms, select_rows
-from fluent.ranking.ranks import stable_ranks, tied_rank
-from fluent.ranking.task import cells_by_row
-from fluent.ranking.text import Frame, comparable
-from fluent.records.benchmark import TEMPLATE, Benchmark
-from fluent.scoring.contract import Arithmetic, Candidate, Request, RequestScore, Tokenisation
+from fluent_mlama.languages import language
+from fluent_mlama.ranking.corrected import Contest, gather_contests, select_frames
+from fluent_mlama.ranking.entities import gather_entities
+from fluent_mlama.ranking.paper import Forms, gather_forms, select_rows
+from fluent_mlama.ranking.ranks import stable_ranks, tied_rank
+from fluent_mlama.ranking.task import cells_by_row
+from fluent_mlama.ranking.text import Frame, comparable
+from fluent_mlama.records.benchmark import TEMPLATE, Benchmark
+from fluent_mlama.scoring.contract import Arithmetic, Candidate, Request, RequestScore, Tokenisation
 
 STEPS: Mapping[str, str] = {
     "paper": "protocol `paper`, half-precision arithmetic as published",
@@ -69,8 +69,14 @@ class Ladder:
         """The requests of one scoring pass, each distinct candidate of its steps once."""
         cells, requests = cells_by_row(self.benchmark), []
         for row, v in self.keys():
-            prompt = self.frames[v][row].prompt if name == "trimmed" else cells[row][self.benchmark.columns(v).prompt]
-            candidates = dict.fromkeys(c for step in PASSES[name].steps for c in self.candidates(step, row, v))
+            prompt = (
+                self.frames[v][row].prompt
+                if name == "trimmed"
+                else cells[row][self.benchmark.columns(v).prompt]
+            )
+            candidates = dict.fromkeys(
+                c for step in PASSES[name].steps for c in self.candidates(step, row, v)
+            )
             requests.append(Request(prompt, tuple(candidates)))
         return requests
 
@@ -79,15 +85,22 @@ class Ladder:
         frame = self.frames[v][row]
         if step in FORM_STEPS:
             forms = self.forms[row]
-            named = [(form, form, True) for form in forms.correct] + [(form, form, False) for form in forms.distractors]
+            named = [(form, form, True) for form in forms.correct] + [
+                (form, form, False) for form in forms.distractors
+            ]
         else:
             contest = (self.with_english if step == "entities" else self.without_english)[row]
             named = [(form, contest.gold.uri, True) for form in contest.gold.forms]
-            named += [(form, entity.uri, False) for entity in contest.distractors for form in entity.forms]
+            named += [
+                (form, entity.uri, False) for entity in contest.distractors for form in entity.forms
+            ]
         if step in {"paper", "fp32", "joint"}:
             return {Candidate(form): (name, correct) for form, name, correct in named}
         tail = "" if step == "trimmed" else frame.tail
-        return {Candidate(frame.separator + comparable(form), tail): (name, correct) for form, name, correct in reversed(named)}
+        return {
+            Candidate(frame.separator + comparable(form), tail): (name, correct)
+            for form, name, correct in reversed(named)
+        }
 
     def rank(self, step: str, row: int, v: str, scores: Mapping[Candidate, float]) -> float:
         """Rank of the best correct candidate in this step."""
@@ -110,21 +123,36 @@ def make_ladder(benchmark: Benchmark, limit: int | None) -> Ladder | None:
     its_language = language(benchmark.lang)
     kept = select_rows(benchmark, everything).kept
     frames, usable, _ = select_frames(benchmark, everything)
-    english, _ = gather_contests(benchmark, gather_entities(benchmark, frames, its_language, with_english=True), usable)
+    english, _ = gather_contests(
+        benchmark, gather_entities(benchmark, frames, its_language, with_english=True), usable
+    )
     plain, _ = gather_contests(benchmark, gather_entities(benchmark, frames, its_language), usable)
     rows = tuple(row for row in kept if row in english and row in plain)[:limit]
     fluent = next(v for v in everything if v != TEMPLATE)
     if not rows:
         return None
-    return Ladder(benchmark, (TEMPLATE, fluent), rows, gather_forms(benchmark, everything, kept), frames, english, plain)
+    return Ladder(
+        benchmark,
+        (TEMPLATE, fluent),
+        rows,
+        gather_forms(benchmark, everything, kept),
+        frames,
+        english,
+        plain,
+    )
 
 
-def read_ranks(ladder: Ladder, name: str, requests: Sequence[Request], answers: Mapping[int, RequestScore]) -> list[dict[str, object]]:
+def read_ranks(
+    ladder: Ladder, name: str, requests: Sequence[Request], answers: Mapping[int, RequestScore]
+) -> list[dict[str, object]]:
     """One record per (row, verbalisation, step) of a scoring pass."""
     cells = cells_by_row(ladder.benchmark)
     records = []
     for number, (row, v) in enumerate(ladder.keys()):
-        scores = {c: part.logprob for c, part in zip(requests[number].candidates, answers[number].candidates, strict=True)}
+        scores = {
+            c: part.logprob
+            for c, part in zip(requests[number].candidates, answers[number].candidates, strict=True)
+        }
         for step in PASSES[name].steps:
             records.append({
                 "language": ladder.benchmark.lang, "relation": ladder.benchmark.relation, "row": row,

@@ -47,11 +47,15 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def visit(running: Browser, path: Path, width: int, height: int = 900, scheme: str = "light") -> Iterator[Visit]:
+def visit(
+    running: Browser, path: Path, width: int, height: int = 900, scheme: str = "light"
+) -> Iterator[Visit]:
     """Open a file at this size and wait until its list of facts stands."""
     # no smooth scrolling: a click must not land on what has moved since it was aimed
     context = running.new_context(
-        viewport={"width": width, "height": height}, color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce"
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if scheme == "dark" else "light",
+        reduced_motion="reduce",
     )
     page = context.new_page()
     seen = Visit(page)

@@ -23,10 +23,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.synthetic_dumps import write_folder
-from fluent.console import ArgumentParser, UserError, note, run_main
-from fluent.records.atomic import write_bytes, write_text
-from fluent.records.dump import find_dumps
-from fluent.records.source import open_source
+from fluent_mlama.console import ArgumentParser, UserError, note, run_main
+from fluent_mlama.records.atomic import write_bytes, write_text
+from fluent_mlama.records.dump import find_dumps
+from fluent_mlama.records.source import open_source
 
 ROOT = Path(__file__).resolve().parent.parent
 DUMPS = ROOT.parent / "shared" / "data" / "fluent_mlama" / "stats.zip"
@@ -58,7 +58,10 @@ def replicate(dumps: Path, folder: Path, times: int) -> tuple[int, int]:
     for lang, relation, name in find_dumps(source):
         data = source.read(name)
         for copy in range(times):
-            write_bytes(folder / re.sub(rf"^{lang}_{relation}_", f"{lang}_{relation}{copy:02d}_", name), data)
+            write_bytes(
+                folder / re.sub(rf"^{lang}_{relation}_", f"{lang}_{relation}{copy:02d}_", name),
+                data,
+            )
         files, lines = files + times, lines + times * (data.count(b"\n") - 1)
     return files, lines
 
@@ -80,15 +83,27 @@ def measure(command: str, folder: Path, times: int, resamples: int) -> Measured:
     log = folder / f"{command}.log"
     with log.open("wb") as said:
         process = os.posix_spawn(
-            sys.executable, words, os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, said.fileno(), number) for number in (1, 2)]
+            sys.executable,
+            words,
+            os.environ,
+            file_actions=[(os.POSIX_SPAWN_DUP2, said.fileno(), number) for number in (1, 2)],
         )
         _, status, usage = os.wait4(process, 0)
     if status:
-        raise UserError(f"stats.py {command} failed on {times} times the data: {log.read_text(encoding='utf-8')[-300:]}")
-    return Measured(command, times, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+        raise UserError(
+            f"stats.py {command} failed on {times} times the data: {log.read_text(encoding='utf-8')[-300:]}"
+        )
+    return Measured(
+        command,
+        times,
+        usage.ru_utime + usage.ru_stime,
+        usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+    )
 
 
-def page(found: Sequence[Measured], sizes: dict[int, tuple[int, int]], resamples: int, what: str) -> str:
+def page(
+    found: Sequence[Measured], sizes: dict[int, tuple[int, int]], resamples: int, what: str
+) -> str:
     """The figures as Markdown."""
     most = max(sizes)
     lines = [
@@ -120,10 +135,22 @@ def growth(found: Sequence[Measured], command: str) -> float:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, write the page, and judge."""
     parser = ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--dumps", type=Path, default=DUMPS, metavar="PATH", help="dumps to be copied (default: the published ones)")
-    parser.add_argument("--times", default="1,3,10", metavar="N,N", help="how many times over (default: 1,3,10)")
-    parser.add_argument("--resamples", type=int, default=1000, metavar="N", help="of compare (default: 1000)")
-    parser.add_argument("--page", type=Path, default=PAGE, metavar="FILE", help="where the figures go")
+    parser.add_argument(
+        "--dumps",
+        type=Path,
+        default=DUMPS,
+        metavar="PATH",
+        help="dumps to be copied (default: the published ones)",
+    )
+    parser.add_argument(
+        "--times", default="1,3,10", metavar="N,N", help="how many times over (default: 1,3,10)"
+    )
+    parser.add_argument(
+        "--resamples", type=int, default=1000, metavar="N", help="of compare (default: 1000)"
+    )
+    parser.add_argument(
+        "--page", type=Path, default=PAGE, metavar="FILE", help="where the figures go"
+    )
     asked = parser.parse_args(arguments)
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
     os.chdir(ROOT)
@@ -133,17 +160,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as work:
         dumps = asked.dumps
         if not dumps.exists():
-            dumps, what = Path(work) / "invented", "invented dumps, copied under relations of their own"
+            dumps, what = (
+                Path(work) / "invented",
+                "invented dumps, copied under relations of their own",
+            )
             write_folder(dumps, *INVENTED)
         for times in sorted({int(part) for part in asked.times.split(",")}):
             folder = Path(work) / str(times)
             sizes[times] = replicate(dumps, folder, times)
             for command in COMMANDS:
                 found.append(measure(command, folder, times, asked.resamples))
-                note(f"{times} times, {command}: {found[-1].seconds:.1f} s, {found[-1].memory / 1e6:,.0f} MB")
+                note(
+                    f"{times} times, {command}: {found[-1].seconds:.1f} s, {found[-1].memory / 1e6:,.0f} MB"
+                )
     write_text(asked.page, page(found, sizes, asked.resamples, what))
     linear = max(sizes) / min(sizes)
-    return int(any(growth(found, command) > linear * SLACK for command in COMMANDS) or max(one.memory for one in found) > MOST_BYTES)
+    return int(
+        any(growth(found, command) > linear * SLACK for command in COMMANDS)
+        or max(one.memory for one in found) > MOST_BYTES
+    )
 
 
 if __name__ == "__main__":

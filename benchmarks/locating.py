@@ -31,10 +31,10 @@ from benchmarks.locating_data import (
     row_of,
     swapped_rows,
 )
-from fluent.console import ArgumentParser, mark_span, progress, run_main
-from fluent.locating import Locator, Outcome
-from fluent.records.benchmark import Benchmark, find_benchmarks, read_benchmark
-from fluent.records.source import open_source
+from fluent_mlama.console import ArgumentParser, mark_span, progress, run_main
+from fluent_mlama.locating import Locator, Outcome
+from fluent_mlama.records.benchmark import Benchmark, find_benchmarks, read_benchmark
+from fluent_mlama.records.source import open_source
 
 SWAPPED_ROWS = 60
 """Rows of a file that get another object's names."""
@@ -62,10 +62,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), metavar="FOLDER")
     parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
-    parser.add_argument("--misses", type=Path, metavar="FILE", help="where to list what was missed or cut otherwise")
+    parser.add_argument(
+        "--misses", type=Path, metavar="FILE", help="where to list what was missed or cut otherwise"
+    )
     asked = parser.parse_args(arguments)
     source = open_source(asked.data / "fluent_mlama" / "fixed_data.zip")
-    benchmarks = {(lang, rel): read_benchmark(source, lang, rel, spec) for lang, rel, spec, _ in find_benchmarks(source)}
+    benchmarks = {
+        (lang, rel): read_benchmark(source, lang, rel, spec)
+        for lang, rel, spec, _ in find_benchmarks(source)
+    }
     misses: list[str] = []
     locators: dict[tuple[str, str], Locator] = {}
     measured: dict[str, Measured] = defaultdict(Measured)
@@ -76,7 +81,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outcomes[key] = locators[key].locate_all([row_of(cells) for cells in _records(benchmark)])
     seconds = time.process_time() - started
     for key, benchmark in benchmarks.items():
-        for number, (cells, outcome) in enumerate(zip(_records(benchmark), outcomes[key], strict=True)):
+        for number, (cells, outcome) in enumerate(
+            zip(_records(benchmark), outcomes[key], strict=True)
+        ):
             _count(measured[key[0]], cells, outcome, f"{key[0]}_{key[1]}#{number}", misses)
     gold, gold_good = _judge(gold_cases(asked.data, benchmarks), locators, misses)
     records, records_good = _judge(record_cases(asked.data, benchmarks), locators, misses)
@@ -87,7 +94,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "# Locating objects: measured on the published data",
             "Written by `python benchmarks/locating.py --write`; one core, the machine's other core busy.",
             "## Spans marked by a reader",
-            _table(("group", "right", "of"), [(group, gold_good[group], gold[group]) for group in sorted(gold)]),
+            _table(
+                ("group", "right", "of"),
+                [(group, gold_good[group], gold[group]) for group in sorted(gold)],
+            ),
             f"Recorded wrong cuts: {records_good.total()} of {records.total()} right.",
             "## All published Google sentences",
             _published_table(measured),
@@ -111,7 +121,9 @@ def _records(benchmark: Benchmark) -> Iterator[dict[str, str]]:
     yield from benchmark.table.to_dict("records")
 
 
-def _count(one: Measured, cells: dict[str, str], outcome: Outcome, name: str, misses: list[str]) -> None:
+def _count(
+    one: Measured, cells: dict[str, str], outcome: Outcome, name: str, misses: list[str]
+) -> None:
     one.rows += 1
     span = (outcome.start, outcome.end) if outcome.found else None
     sentence, published = cells["gt_translation"], published_span(cells)
@@ -130,10 +142,14 @@ def _count(one: Measured, cells: dict[str, str], outcome: Outcome, name: str, mi
         one.whole_same += not shorter and span == published
     if span is None or (published is not None and span != published):
         told = mark_span(sentence, *span) if span else f"{sentence} ({outcome.status})"
-        misses.append(f"{name}\t{told}\t{sentence[slice(*published)] if published else '-'}\t{cells['obj_label']}")
+        misses.append(
+            f"{name}\t{told}\t{sentence[slice(*published)] if published else '-'}\t{cells['obj_label']}"
+        )
 
 
-def _judge(cases: Sequence[Case], locators: dict[tuple[str, str], Locator], misses: list[str]) -> tuple[Counter[str], Counter[str]]:
+def _judge(
+    cases: Sequence[Case], locators: dict[tuple[str, str], Locator], misses: list[str]
+) -> tuple[Counter[str], Counter[str]]:
     asked, good = Counter[str](), Counter[str]()
     for case in cases:
         outcome = locators[case.lang, case.relation].locate(case.row)
@@ -147,18 +163,24 @@ def _judge(cases: Sequence[Case], locators: dict[tuple[str, str], Locator], miss
 
 
 def _swapped(
-    benchmarks: dict[tuple[str, str], Benchmark], locators: dict[tuple[str, str], Locator], misses: list[str]
+    benchmarks: dict[tuple[str, str], Benchmark],
+    locators: dict[tuple[str, str], Locator],
+    misses: list[str],
 ) -> dict[str, Counter[str]]:
     """Language -> how many rows with another object's names there were, and how many of them were found, flagged or not."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for (lang, relation), benchmark in benchmarks.items():
         rows = [row_of(cells) for cells in _records(benchmark)]
-        for row in swapped_rows(rows, SWAPPED_ROWS, f"{lang} {relation}") if lang in SWAPPED else ():
+        for row in (
+            swapped_rows(rows, SWAPPED_ROWS, f"{lang} {relation}") if lang in SWAPPED else ()
+        ):
             outcome = locators[lang, relation].locate(row)
             counts[lang]["rows"] += 1
             if outcome.found:
                 counts[lang]["flagged" if is_flagged(outcome) else "unflagged"] += 1
-                misses.append(f"swapped\t{mark_span(row.sentence, outcome.start, outcome.end)}\t{row.label}\t{outcome.status}")
+                misses.append(
+                    f"swapped\t{mark_span(row.sentence, outcome.start, outcome.end)}\t{row.label}\t{outcome.status}"
+                )
     return counts
 
 
@@ -212,7 +234,13 @@ def _published_table(measured: dict[str, Measured]) -> str:
 
 def _method_table(measured: dict[str, Measured]) -> str:
     methods = [method for method, _ in _sum(measured).methods.most_common()]
-    return _table(("language", *methods), [(lang, *(one.methods[method] for method in methods)) for lang, one in sorted(measured.items())])
+    return _table(
+        ("language", *methods),
+        [
+            (lang, *(one.methods[method] for method in methods))
+            for lang, one in sorted(measured.items())
+        ],
+    )
 
 
 def _sum(measured: dict[str, Measured]) -> Measured:

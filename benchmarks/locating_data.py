@@ -10,9 +10,9 @@ from pathlib import Path
 
 from rapidfuzz.distance import Levenshtein
 
-from fluent.locating import Outcome, Row
-from fluent.locating.text import fold
-from fluent.records.benchmark import ERROR, WITHOUT_NAME, Benchmark, split_aliases
+from fluent_mlama.locating import Outcome, Row
+from fluent_mlama.locating.text import fold
+from fluent_mlama.records.benchmark import ERROR, WITHOUT_NAME, Benchmark, split_aliases
 
 SWAPPED = ("ru", "uk", "cs", "hr", "es", "id")
 """Languages whose files the swapped objects are measured on."""
@@ -88,10 +88,22 @@ def gold_cases(data: Path, benchmarks: dict[tuple[str, str], Benchmark]) -> list
     cases = []
     for told in _lines(data / "gold_spans.jsonl"):
         table = benchmarks[told["lang"], told["rel"]].table
-        cells = table[(table["sub_uri"] == told["sub_uri"]) & (table["obj_uri"] == told["obj_uri"])].iloc[0].to_dict()
-        group = "absent" if not told["present"] else "hard" if told["hard"] else f"random {told['lang']}"
+        cells = (
+            table[(table["sub_uri"] == told["sub_uri"]) & (table["obj_uri"] == told["obj_uri"])]
+            .iloc[0]
+            .to_dict()
+        )
+        group = (
+            "absent"
+            if not told["present"]
+            else "hard"
+            if told["hard"]
+            else f"random {told['lang']}"
+        )
         expected, start = (told["gold_object"], told["start"]) if told["present"] else ("", -1)
-        cases.append(Case(group, told["lang"], told["rel"], row_of(cells, told["sentence"]), expected, start))
+        cases.append(
+            Case(group, told["lang"], told["rel"], row_of(cells, told["sentence"]), expected, start)
+        )
     return cases
 
 
@@ -106,7 +118,11 @@ def record_cases(data: Path, benchmarks: dict[tuple[str, str], Benchmark]) -> li
         sentence = cells["gt_translation"]
         if told["id"].endswith("(CG)"):
             sentence = cells["chatgpt_translation"].rpartition("Translation:")[2]
-        marked = told["right"].partition(_MARKS[0])[2].partition(_MARKS[1])[0] if _MARKS[0] in told["right"] else ""
+        marked = (
+            told["right"].partition(_MARKS[0])[2].partition(_MARKS[1])[0]
+            if _MARKS[0] in told["right"]
+            else ""
+        )
         if told["right"].startswith("label is the subject's"):
             marked = ""
         elif told["right"].startswith("span right"):
@@ -127,7 +143,15 @@ def swapped_rows(rows: Sequence[Row], number: int, seed: str) -> list[Row]:
     for row in draw.sample(list(rows), min(number, len(rows))):
         for other in draw.choices(rows, k=_DRAWS):
             if other.object_key != row.object_key and not _share_a_name(row, other):
-                swapped.append(replace(row, label=other.label, aliases=other.aliases, english=other.english, key=other.key))
+                swapped.append(
+                    replace(
+                        row,
+                        label=other.label,
+                        aliases=other.aliases,
+                        english=other.english,
+                        key=other.key,
+                    )
+                )
                 break
     return swapped
 
@@ -138,7 +162,10 @@ def is_flagged(outcome: Outcome) -> bool:
 
 
 def _share_a_name(one: Row, other: Row) -> bool:
-    names = [{fold(name) for name in (row.label, row.english, *row.aliases) if len(name) > 3} for row in (one, other)]
+    names = [
+        {fold(name) for name in (row.label, row.english, *row.aliases) if len(name) > 3}
+        for row in (one, other)
+    ]
     return any(name in another or another in name for name in names[0] for another in names[1])
 
 

@@ -19,13 +19,13 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from fluent.console import ArgumentParser, progress, run_main, split_list
-from fluent.ranking.paper import paper_task
-from fluent.ranking.ranks import stable_ranks
-from fluent.records.benchmark import read_benchmark
-from fluent.records.source import open_source
-from fluent.scoring.causal import CausalScorer, load_scorer
-from fluent.scoring.contract import Request, RequestScore
+from fluent_mlama.console import ArgumentParser, progress, run_main, split_list
+from fluent_mlama.ranking.paper import paper_task
+from fluent_mlama.ranking.ranks import stable_ranks
+from fluent_mlama.records.benchmark import read_benchmark
+from fluent_mlama.records.source import open_source
+from fluent_mlama.scoring.causal import CausalScorer, load_scorer
+from fluent_mlama.scoring.contract import Request, RequestScore
 
 FILES = "es_P36,ru_P19,zh_P103"
 TOLERANCE = 5e-4
@@ -47,9 +47,14 @@ class Comparison:
     def holds(self) -> bool:
         return self.gap <= TOLERANCE and not self.wrong_lists
 
-    def add(self, request: Request, ours: RequestScore, plain_prompt: float, plain: Sequence[float]) -> None:
+    def add(
+        self, request: Request, ours: RequestScore, plain_prompt: float, plain: Sequence[float]
+    ) -> None:
         scores = [part.logprob for part in ours.candidates]
-        gaps = [abs(ours.prompt_logprob - plain_prompt), *(abs(a - b) for a, b in zip(scores, plain, strict=True))]
+        gaps = [
+            abs(ours.prompt_logprob - plain_prompt),
+            *(abs(a - b) for a, b in zip(scores, plain, strict=True)),
+        ]
         self.gap = max(self.gap, *gaps)
         self.candidates += len(plain)
         self.lists += 1
@@ -66,7 +71,12 @@ class Comparison:
 def _inversions(ours: Sequence[float], plain: Sequence[float]) -> list[tuple[int, int]]:
     """Pairs that stand the other way round in our list than in the plain one (better in plain first)."""
     order, rank = np.argsort(-np.asarray(plain), kind="stable"), stable_ranks(ours)
-    return [(int(a), int(b)) for number, a in enumerate(order) for b in order[number + 1 :] if rank[a] > rank[b]]
+    return [
+        (int(a), int(b))
+        for number, a in enumerate(order)
+        for b in order[number + 1 :]
+        if rank[a] > rank[b]
+    ]
 
 
 def plain_scores(scorer: CausalScorer, request: Request) -> tuple[float, list[float]]:
@@ -93,7 +103,9 @@ def compare(scorer: CausalScorer, requests: Sequence[Request]) -> Comparison:
     """The engine's scores of these requests beside the plain ones."""
     comparison, known = Comparison(), {}
     answers = scorer.score(requests, tokenisation="separate")
-    for request, ours in progress(zip(requests, answers, strict=True), total=len(requests), unit="prompts", label="plain"):
+    for request, ours in progress(
+        zip(requests, answers, strict=True), total=len(requests), unit="prompts", label="plain"
+    ):
         if request not in known:  # equal prompts of one fact need no second look
             known[request] = plain_scores(scorer, request)
         comparison.add(request, ours, *known[request])
@@ -102,9 +114,16 @@ def compare(scorer: CausalScorer, requests: Sequence[Request]) -> Comparison:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data", type=Path, default=Path("../shared/data/fluent_mlama/fixed_data.zip"), metavar="FOLDER|ZIP")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path("../shared/data/fluent_mlama/fixed_data.zip"),
+        metavar="FOLDER|ZIP",
+    )
     parser.add_argument("--facts", type=int, default=20, metavar="N", help="facts of each language")
-    parser.add_argument("--files", type=split_list, default=FILES, metavar="NAMES", help=f"default: {FILES}")
+    parser.add_argument(
+        "--files", type=split_list, default=FILES, metavar="NAMES", help=f"default: {FILES}"
+    )
     asked = parser.parse_args(arguments)
     scorer, source, holds = load_scorer("smollm2", device="cpu"), open_source(asked.data), True
     print(f"path {scorer.describe().path}, {torch.get_num_threads()} threads")

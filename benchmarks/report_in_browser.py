@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import stats
 from benchmarks.headless import CHROMIUM, browser, visit
 from benchmarks.synthetic_dumps import VERBALISATIONS, write_folder
-from fluent.console import ArgumentParser, UserError, run_main
-from fluent.records.atomic import write_text
+from fluent_mlama.console import ArgumentParser, UserError, run_main
+from fluent_mlama.records.atomic import write_text
 
 QUERIES = ("s", "subject 12", "novy bor", "北京", "no such thing anywhere")
 LANGUAGES = ("ru", "cs", "uk", "hr", "es")
@@ -29,7 +29,9 @@ VISITS = 5
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make the dumps and the report, open it several times, write what was measured."""
-    parser = ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--facts", type=int, default=35_000)
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("RESULTS-report.md"))
     parsed = parser.parse_args(arguments)
@@ -50,7 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "|---|---|---|---|---|---|---|---|",
         ]
         with browser() as running:
-            lines += [f"| {width} | {' | '.join(measure(running, report, width))} |" for width in WIDTHS]
+            lines += [
+                f"| {width} | {' | '.join(measure(running, report, width))} |" for width in WIDTHS
+            ]
     write_text(parsed.out, "\n".join(lines) + "\n")
     print("\n".join(lines))
     return 0
@@ -62,15 +66,24 @@ def measure(running: object, report: Path, width: int) -> list[str]:
     for _ in range(VISITS):
         with visit(running, report, width) as seen:  # type: ignore[arg-type]
             page = seen.page
-            paint.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+            paint.append(
+                page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+            )
             listed.append(page.evaluate("Number(document.body.dataset.readyAt)"))
             first.append(filtered(page, "search", QUERIES[0]))
             search += [filtered(page, "search", query) for query in QUERIES[1:]]
             page.evaluate("document.getElementById('search').value = ''")
-            other += [filtered(page, "language", "cs"), filtered(page, "outcome", "0>1"), filtered(page, "order", "gain:1")]
+            other += [
+                filtered(page, "language", "cs"),
+                filtered(page, "outcome", "0>1"),
+                filtered(page, "order", "gain:1"),
+            ]
             messages += len(seen.messages)
             fetched += len(seen.fetched)
-    timings = [f"{statistics.median(values):.0f} ({max(values):.0f})" for values in (paint, listed, first, search, other)]
+    timings = [
+        f"{statistics.median(values):.0f} ({max(values):.0f})"
+        for values in (paint, listed, first, search, other)
+    ]
     return [*timings, str(messages), str(fetched)]
 
 

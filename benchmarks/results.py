@@ -25,10 +25,10 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from fluent.console import ArgumentParser, UserError, run_main
-from fluent.records.run import read_run
-from fluent.records.scores import SUFFIX, read_scores
-from fluent.records.table import read_table
+from fluent_mlama.console import ArgumentParser, UserError, run_main
+from fluent_mlama.records.run import read_run
+from fluent_mlama.records.scores import SUFFIX, read_scores
+from fluent_mlama.records.table import read_table
 
 SHIPPED = ("stats/starter", "stats_wide/starter", "tables/starter", "graphs/starter", "docs/report")
 GAP = 5e-4
@@ -45,17 +45,32 @@ MOST_TOLD = 30
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare every shipped file with its twin."""
-    parser = ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "made", type=Path, metavar="FOLDER", help="holds stats/starter, tables/starter … made anew (make results RESULTS=FOLDER)"
+    parser = ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--shipped", type=Path, default=Path("."), metavar="FOLDER", help="holds those that ship (default: here)")
+    parser.add_argument(
+        "made",
+        type=Path,
+        metavar="FOLDER",
+        help="holds stats/starter, tables/starter … made anew (make results RESULTS=FOLDER)",
+    )
+    parser.add_argument(
+        "--shipped",
+        type=Path,
+        default=Path("."),
+        metavar="FOLDER",
+        help="holds those that ship (default: here)",
+    )
     parsed = parser.parse_args(arguments)
     if parsed.made.resolve() == parsed.shipped.resolve():
-        raise UserError(f"{parsed.made} is where the shipped results lie: nothing to compare them with; name the folder of the new ones")
+        raise UserError(
+            f"{parsed.made} is where the shipped results lie: nothing to compare them with; name the folder of the new ones"
+        )
     for folder in (parsed.made, parsed.shipped):
         if not any((folder / part).is_dir() for part in SHIPPED):
-            raise UserError(f"{folder} holds none of {', '.join(SHIPPED)}; make them with make results RESULTS={folder}")
+            raise UserError(
+                f"{folder} holds none of {', '.join(SHIPPED)}; make them with make results RESULTS={folder}"
+            )
     names = {root: files(root) for root in (parsed.shipped, parsed.made)}
     told = [
         f"{name}: only in {root}"
@@ -65,16 +80,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     both = sorted(names[parsed.shipped] & names[parsed.made])
     gaps: list[float] = []
     for name in both:
-        told += [f"{name}: {what}" for what in differences(parsed.shipped / name, parsed.made / name, gaps)]
-    print("\n".join([*told[:MOST_TOLD], *([f"… and {len(told) - MOST_TOLD} more"] if len(told) > MOST_TOLD else [])]))
+        told += [
+            f"{name}: {what}"
+            for what in differences(parsed.shipped / name, parsed.made / name, gaps)
+        ]
+    print(
+        "\n".join(
+            [
+                *told[:MOST_TOLD],
+                *([f"… and {len(told) - MOST_TOLD} more"] if len(told) > MOST_TOLD else []),
+            ]
+        )
+    )
     widest = max(gaps, default=0.0)
-    print(f"{len(both)} files compared, {len(told)} differences; log-probabilities at most {widest:.1e} apart ({GAP:.0e} is allowed)")
+    print(
+        f"{len(both)} files compared, {len(told)} differences; log-probabilities at most {widest:.1e} apart ({GAP:.0e} is allowed)"
+    )
     return 2 if told else 0
 
 
 def files(root: Path) -> set[str]:
     """Names below the root of everything that ships, without hidden files."""
-    found = (path for part in SHIPPED for path in (root / part).rglob("*") if path.is_file() and not path.name.startswith("."))
+    found = (
+        path
+        for part in SHIPPED
+        for path in (root / part).rglob("*")
+        if path.is_file() and not path.name.startswith(".")
+    )
     return {path.relative_to(root).as_posix() for path in found}
 
 
@@ -87,12 +119,17 @@ def differences(shipped: Path, made: Path, gaps: list[float]) -> Iterator[str]:
         if before != now:
             yield f"signature {now}, not {before}"
     elif shipped.suffix == ".tsv":
-        yield from _cells(*(read_table(path.read_bytes(), str(path)) for path in (shipped, made)), gaps)
+        yield from _cells(
+            *(read_table(path.read_bytes(), str(path)) for path in (shipped, made)), gaps
+        )
     elif shipped.suffix == ".png":
         yield from _pixels(shipped, made)
     elif shipped.suffix == ".html":
         yield from _pages(*(path.read_text(encoding="utf-8") for path in (shipped, made)))
-    elif shipped.suffix != ".pdf" and len({without_paths(path.read_text(encoding="utf-8")) for path in (shipped, made)}) > 1:
+    elif (
+        shipped.suffix != ".pdf"
+        and len({without_paths(path.read_text(encoding="utf-8")) for path in (shipped, made)}) > 1
+    ):
         yield "another text"
 
 
@@ -109,7 +146,10 @@ def _cells(before: pd.DataFrame, now: pd.DataFrame, gaps: list[float]) -> Iterat
             gaps.append(float(apart.max()) if len(apart) else 0.0)
             wrong = apart > GAP
         else:
-            wrong = pd.Series([not _same(a, b) for a, b in zip(before[column], now[column], strict=True)], dtype=bool)
+            wrong = pd.Series(
+                [not _same(a, b) for a, b in zip(before[column], now[column], strict=True)],
+                dtype=bool,
+            )
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
             yield f"column {column}, row {row}: {now[column].iloc[row]}, not {before[column].iloc[row]} ({int(wrong.sum())} such cells)"
@@ -153,7 +193,11 @@ def _near(before: Any, now: Any) -> bool:
     if isinstance(before, list) and isinstance(now, list):
         return len(before) == len(now) and all(map(_near, before, now))
     if isinstance(before, float) or isinstance(now, float):
-        return isinstance(before, float | int) and isinstance(now, float | int) and abs(before - now) <= PRINTED_GAP
+        return (
+            isinstance(before, float | int)
+            and isinstance(now, float | int)
+            and abs(before - now) <= PRINTED_GAP
+        )
     return bool(before == now)
 
 

@@ -24,13 +24,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.scoring_parts import own, peers
 from benchmarks.scoring_parts.report import write_report
 from benchmarks.scoring_parts.worker import Worker
-from fluent.console import ArgumentParser, UserError, note, run_main
-from fluent.ranking.paper import gather_forms, select_rows
-from fluent.records.atomic import write_text
-from fluent.records.benchmark import read_benchmark
-from fluent.records.source import Source, open_source
-from fluent.scoring.causal import CPU_TOKEN_BUDGET
-from fluent.scoring.embedded import embedded_model_folder
+from fluent_mlama.console import ArgumentParser, UserError, note, run_main
+from fluent_mlama.ranking.paper import gather_forms, select_rows
+from fluent_mlama.records.atomic import write_text
+from fluent_mlama.records.benchmark import read_benchmark
+from fluent_mlama.records.source import Source, open_source
+from fluent_mlama.scoring.causal import CPU_TOKEN_BUDGET
+from fluent_mlama.scoring.embedded import embedded_model_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = Path(__file__).resolve().parent / "scoring_parts"
@@ -65,7 +65,9 @@ class Extent:
 
 
 FULL = Extent(ROUNDS, ON_LARGE, 3, 4, (10, 50, 200, 1000), (8, 50, 200))
-ONE_ROUND = Extent(ROUNDS, {**dict.fromkeys(ON_LARGE, 1), "ours": 5}, 1, 2, (10, 50, 200, 1000), (8, 50, 200))
+ONE_ROUND = Extent(
+    ROUNDS, {**dict.fromkeys(ON_LARGE, 1), "ours": 5}, 1, 2, (10, 50, 200, 1000), (8, 50, 200)
+)
 QUICK = Extent({}, dict.fromkeys(ON_LARGE, 1), 1, 1, (10, 50), (8, 50))
 
 
@@ -76,7 +78,10 @@ def requests_of(source: Source, lang: str, relation: str, facts: int) -> list[di
     kept = select_rows(benchmark, verbalisations).kept
     forms = gather_forms(benchmark, verbalisations, kept)
     return [
-        {"prompt": benchmark.table.loc[row, benchmark.columns(v).prompt], "candidates": [*forms[row].correct, *forms[row].distractors]}
+        {
+            "prompt": benchmark.table.loc[row, benchmark.columns(v).prompt],
+            "candidates": [*forms[row].correct, *forms[row].distractors],
+        }
         for row in kept[:facts]
         for v in verbalisations
     ]
@@ -88,7 +93,9 @@ def gather_inputs(source: Source) -> dict[str, Any]:
     for lang, relation, few in FILES:
         sets[f"{lang}{few}"] = requests_of(source, lang, relation, few)
         sets[f"{lang}20"] = requests_of(source, lang, relation, 20)
-    sets["warm"] = [{"prompt": "La capital de Francia es ", "candidates": ["París", "Roma", "San José"]}]
+    sets["warm"] = [
+        {"prompt": "La capital de Francia es ", "candidates": ["París", "Roma", "San José"]}
+    ]
     wide = [
         text
         for lang in ("es", "ru", "cs", "uk", "hr")
@@ -105,7 +112,10 @@ def shorten(sets: dict[str, Any]) -> dict[str, Any]:
     """Two prompts of every set, six candidates each (50 of the pool): enough to see the whole chain work."""
     kept = {name: 50 if name == "pool" else 6 for name in sets}
     return {
-        name: [{**request, "candidates": request["candidates"][: kept[name]]} for request in requests[:2]]
+        name: [
+            {**request, "candidates": request["candidates"][: kept[name]]}
+            for request in requests[:2]
+        ]
         for name, requests in sets.items()
     }
 
@@ -116,7 +126,9 @@ def peers_python() -> str:
     if not python.is_file():
         note(f"installing {REQUIREMENTS.name} into {PEERS.name} (about 1.5 GB) ...")
         subprocess.run([sys.executable, "-m", "venv", str(PEERS)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", "-r", str(REQUIREMENTS)], check=True)
+        subprocess.run(
+            [str(python), "-m", "pip", "install", "--quiet", "-r", str(REQUIREMENTS)], check=True
+        )
     return str(python)
 
 
@@ -129,7 +141,9 @@ def timed(worker: Worker, name: str, tries: int) -> dict[str, Any]:
             best = found
         if best["foreign"] <= FOREIGN_LIMIT:
             break
-    note(f"  {worker.variant:36} {name:5} {best['seconds']:8.2f} s   others {best['foreign']:.0%}   {worker_memory(best)}")
+    note(
+        f"  {worker.variant:36} {name:5} {best['seconds']:8.2f} s   others {best['foreign']:.0%}   {worker_memory(best)}"
+    )
     return best
 
 
@@ -148,7 +162,12 @@ def run_variants(
     beside: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Time every variant on every set, all alive at once, in alternating order; ``beside`` runs before every round."""
-    python = {name: (sys.executable, PARTS / "own.py") if name in own.VARIANTS else (peers_python(), PARTS / "peers.py") for name in names}
+    python = {
+        name: (sys.executable, PARTS / "own.py")
+        if name in own.VARIANTS
+        else (peers_python(), PARTS / "peers.py")
+        for name in names
+    }
     workers = {name: Worker(*python[name], name, inputs) for name in names}
     found: dict[str, Any] = {name: {one: [] for one in sets} for name in names}
     for number in range(max(rounds.get(name, others) for name in names)):
@@ -167,13 +186,18 @@ def single(inputs: Path, tries: int, what: str, *more: Any) -> dict[str, Any]:
     command = [sys.executable, str(PARTS / "single.py"), what, str(inputs), *map(str, more)]
     best: dict[str, Any] = {}
     for _ in range(tries):
-        output = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
+        output = subprocess.run(
+            command, check=True, capture_output=True, text=True, encoding="utf-8"
+        ).stdout
         result = json.loads(output.strip().splitlines()[-1])
         if not best or result.get("foreign", 0.0) < best.get("foreign", 0.0):
             best = result
         if best.get("foreign", 0.0) <= FOREIGN_LIMIT:
             break
-    note(f"  {what} {' '.join(map(str, more))}: " + json.dumps({key: value for key, value in best.items() if key != "shapes"})[:150])
+    note(
+        f"  {what} {' '.join(map(str, more))}: "
+        + json.dumps({key: value for key, value in best.items() if key != "shapes"})[:150]
+    )
     return best
 
 
@@ -188,13 +212,17 @@ def measure(inputs: Path, extent: Extent) -> dict[str, Any]:
     def beside() -> None:
         kernels.append(single(inputs, tries, "kernels"))
 
-    large = run_variants(inputs, list(extent.rounds_on_large), LARGE, extent.rounds_on_large, 1, tries, beside)
+    large = run_variants(
+        inputs, list(extent.rounds_on_large), LARGE, extent.rounds_on_large, 1, tries, beside
+    )
     grown = [(pool, length, CPU_TOKEN_BUDGET) for pool in extent.pools for length in extent.lengths]
     budgeted = [(pool, extent.lengths[1], SMALL_BUDGET) for pool in extent.pools]
     return {
         "small": small,
         "large": large,
-        "kernels": sorted(kernels, key=lambda one: one["faster"])[len(kernels) // 2],  # the median, as of the engine's timings
+        "kernels": sorted(kernels, key=lambda one: one["faster"])[
+            len(kernels) // 2
+        ],  # the median, as of the engine's timings
         "needed": single(inputs, tries, "needed"),
         "many": single(inputs, tries, "many"),
         "host": single(inputs, tries, "host"),
@@ -207,12 +235,25 @@ def measure(inputs: Path, extent: Extent) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data", type=Path, default=Path("../shared/data/fluent_mlama/fixed_data.zip"), metavar="FOLDER|ZIP")
-    parser.add_argument("--run", type=int, default=1, choices=(1, 2), help="which section of RESULTS.md to write")
     parser.add_argument(
-        "--quick", action="store_true", help="a rehearsal: every step once on a few candidates; figures mean nothing, none is kept"
+        "--data",
+        type=Path,
+        default=Path("../shared/data/fluent_mlama/fixed_data.zip"),
+        metavar="FOLDER|ZIP",
     )
-    parser.add_argument("--one-round", action="store_true", help="peers are timed once, not three times: about half the time, more noise")
+    parser.add_argument(
+        "--run", type=int, default=1, choices=(1, 2), help="which section of RESULTS.md to write"
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a rehearsal: every step once on a few candidates; figures mean nothing, none is kept",
+    )
+    parser.add_argument(
+        "--one-round",
+        action="store_true",
+        help="peers are timed once, not three times: about half the time, more noise",
+    )
     asked = parser.parse_args(arguments)
     if sys.platform != "linux":
         raise UserError("this benchmark reads /proc for memory and disturbance; run it on Linux")
@@ -226,8 +267,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         extent = QUICK if asked.quick else ONE_ROUND if asked.one_round else FULL
         results = measure(inputs, extent)
         if not asked.quick:
-            write_text(RAW / f"run{asked.run}.json", json.dumps(results))  # a table that fails does not cost the measurement
-        status = write_report(results, asked.run, folder if asked.quick else Path(__file__).resolve().parent)
+            write_text(
+                RAW / f"run{asked.run}.json", json.dumps(results)
+            )  # a table that fails does not cost the measurement
+        status = write_report(
+            results, asked.run, folder if asked.quick else Path(__file__).resolve().parent
+        )
         return 0 if asked.quick else status
 
 

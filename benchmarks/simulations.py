@@ -20,11 +20,11 @@ from tabulate import tabulate
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from fluent.console import ArgumentParser, progress, run_main
-from fluent.records.atomic import write_text
-from fluent.reporting.inference import Design, Floats, Scale, intervals, number, sign_flips
-from fluent.reporting.loading import open_dumps
-from fluent.reporting.paired import fact_ranks, find_design
+from fluent_mlama.console import ArgumentParser, progress, run_main
+from fluent_mlama.records.atomic import write_text
+from fluent_mlama.reporting.inference import Design, Floats, Scale, intervals, number, sign_flips
+from fluent_mlama.reporting.loading import open_dumps
+from fluent_mlama.reporting.paired import fact_ranks, find_design
 
 BATCH = 250
 FLIPS = 999
@@ -65,14 +65,21 @@ def to_ranks(latent: Floats) -> Floats:
     return np.clip(np.round(np.exp(latent)), 1, 51)
 
 
-def draw_latents(design: Design, objects: np.ndarray, level: Floats, draw: np.random.Generator) -> Floats:
+def draw_latents(
+    design: Design, objects: np.ndarray, level: Floats, draw: np.random.Generator
+) -> Floats:
     """(2, n, BATCH) latents of both ways."""
 
     def effects(spread: float, group: np.ndarray) -> Floats:
         return np.asarray(draw.normal(0, spread, size=(int(group.max()) + 1, BATCH))[group])
 
     fact = np.arange(design.rows)
-    shared = level[design.stratum][:, None] + effects(OBJECT, objects) + effects(SUBJECT, design.clusters[1]) + effects(FACT, fact)
+    shared = (
+        level[design.stratum][:, None]
+        + effects(OBJECT, objects)
+        + effects(SUBJECT, design.clusters[1])
+        + effects(FACT, fact)
+    )
     ways = [shared + effects(WAY_OBJECT, objects) + effects(WAY, fact) for _ in range(2)]
     ways[1] -= GAIN
     return np.array(ways)
@@ -84,16 +91,23 @@ def truth(level: Floats) -> dict[str, tuple[float, float]]:
     normal = np.random.default_rng(1).normal(0, spread, POPULATION)
     ranks = [[to_ranks(mean - gain + normal) for mean in level] for gain in (0.0, GAIN)]
     return {
-        name: (float(np.mean([of(one) for one in ranks[0]])), float(np.mean([of(one) for one in ranks[1]])))
+        name: (
+            float(np.mean([of(one) for one in ranks[0]])),
+            float(np.mean([of(one) for one in ranks[1]])),
+        )
         for name, (of, _) in METRICS.items()
     }
 
 
-def coverage(design: Design, objects: np.ndarray, sets: int, seed: int, label: str) -> dict[str, float]:
+def coverage(
+    design: Design, objects: np.ndarray, sets: int, seed: int, label: str
+) -> dict[str, float]:
     """How often the interval of the latent's mean, of one way's metrics and of the differences holds the truth."""
     level = np.random.default_rng(seed).normal(0.5, 0.6, len(design.stratum_weights))
     known = truth(level)
-    hits: dict[str, float] = dict.fromkeys(["latent", *METRICS, *(f"difference of {name}" for name in METRICS)], 0.0)
+    hits: dict[str, float] = dict.fromkeys(
+        ["latent", *METRICS, *(f"difference of {name}" for name in METRICS)], 0.0
+    )
     done = 0
     for draw in batches(sets, seed, label):
         latents = draw_latents(design, objects, level, draw)
@@ -101,7 +115,14 @@ def coverage(design: Design, objects: np.ndarray, sets: int, seed: int, label: s
         columns = [("latent", latents[0], Scale.DIFFERENCE, float(level.mean()))]
         for name, (of, scale) in METRICS.items():
             columns.append((name, of(ranks[0]), scale, known[name][0]))
-            columns.append((f"difference of {name}", of(ranks[1]) - of(ranks[0]), Scale.DIFFERENCE, known[name][1] - known[name][0]))
+            columns.append(
+                (
+                    f"difference of {name}",
+                    of(ranks[1]) - of(ranks[0]),
+                    Scale.DIFFERENCE,
+                    known[name][1] - known[name][0],
+                )
+            )
         for name, values, scale, true in columns:
             found = intervals(design, values, [scale] * BATCH)
             hits[name] += float(((found.low <= true) & (true <= found.high)).sum())
@@ -109,7 +130,9 @@ def coverage(design: Design, objects: np.ndarray, sets: int, seed: int, label: s
     return {name: count / done for name, count in hits.items()}
 
 
-def rejections(design: Design, difference: Floats, planted: float, runs: int, seed: int, label: str) -> tuple[float, float]:
+def rejections(
+    design: Design, difference: Floats, planted: float, runs: int, seed: int, label: str
+) -> tuple[float, float]:
     """How often the test of the published (n,) differences with a drawn sign of each object, plus ``planted``, rejects at 5 %;
     and how often the test by subjects alone would."""
     subjects_alone = Design(design.stratum, design.weight, (design.clusters[1],))
@@ -119,12 +142,16 @@ def rejections(design: Design, difference: Floats, planted: float, runs: int, se
         values = signs * difference[:, None] + planted
         flips = int(draw.integers(2**31))
         rejected += float((sign_flips([design], values, flips=FLIPS, seed=flips)[0] <= 0.05).sum())
-        by_subjects += float((sign_flips([subjects_alone], values, flips=FLIPS, seed=flips)[0] <= 0.05).sum())
+        by_subjects += float(
+            (sign_flips([subjects_alone], values, flips=FLIPS, seed=flips)[0] <= 0.05).sum()
+        )
         done += BATCH
     return rejected / done, by_subjects / done
 
 
-def report(stats: Path, langs: Sequence[str], tested: Sequence[str], sets: int, runs: int, seed: int) -> str:
+def report(
+    stats: Path, langs: Sequence[str], tested: Sequence[str], sets: int, runs: int, seed: int
+) -> str:
     """All tables as Markdown."""
     structures = {}
     for language in langs:
@@ -132,21 +159,63 @@ def report(stats: Path, langs: Sequence[str], tested: Sequence[str], sets: int, 
         structures[language] = (find_design(table), table)
     covered, errors = [], []
     for language, (design, _) in structures.items():
-        for how, objects in (("per relation", number(design.stratum, design.clusters[0])), ("shared", design.clusters[0])):
+        for how, objects in (
+            ("per relation", number(design.stratum, design.clusters[0])),
+            ("shared", design.clusters[0]),
+        ):
             found = coverage(design, objects, sets, seed, f"{language}, {how}")
             cells = [f"{value:.3f}" for value in found.values()]
-            covered.append([language, len(design.stratum_weights), design.rows, f"{design.effective:.0f}", how, *cells])
+            covered.append(
+                [
+                    language,
+                    len(design.stratum_weights),
+                    design.rows,
+                    f"{design.effective:.0f}",
+                    how,
+                    *cells,
+                ]
+            )
     for language in tested:
         design, table = structures[language]
         for name, (of, _) in METRICS.items():
-            values = of(table["gt"].to_numpy(dtype=float)) - of(table["template"].to_numpy(dtype=float))
+            values = of(table["gt"].to_numpy(dtype=float)) - of(
+                table["template"].to_numpy(dtype=float)
+            )
             rates = rejections(design, values, 0.0, runs, seed, f"{language}, {name}, null")
-            power = rejections(design, values, PLANTED, runs, seed, f"{language}, {name}, planted")[0] if name == "R@1" else np.nan
+            power = (
+                rejections(design, values, PLANTED, runs, seed, f"{language}, {name}, planted")[0]
+                if name == "R@1"
+                else np.nan
+            )
             detectable = intervals(design, values[:, None], [Scale.DIFFERENCE]).detectable[0]
             cells = [f"{rate:.4f}" for rate in rates]
-            errors.append([language, name, *cells, "" if np.isnan(power) else f"{power:.3f}", f"{detectable:.3f}"])
-    heads = ["language", "relations", "rows", "G*", "objects", "latent", *METRICS, *(f"difference of {name}" for name in METRICS)]
-    columns = ["language", "metric", "rejected", "by subjects alone", f"found of {PLANTED}", "detectable"]
+            errors.append(
+                [
+                    language,
+                    name,
+                    *cells,
+                    "" if np.isnan(power) else f"{power:.3f}",
+                    f"{detectable:.3f}",
+                ]
+            )
+    heads = [
+        "language",
+        "relations",
+        "rows",
+        "G*",
+        "objects",
+        "latent",
+        *METRICS,
+        *(f"difference of {name}" for name in METRICS),
+    ]
+    columns = [
+        "language",
+        "metric",
+        "rejected",
+        "by subjects alone",
+        f"found of {PLANTED}",
+        "detectable",
+    ]
     return "\n".join(
         [
             "# Simulations of intervals and tests\n",
@@ -169,16 +238,29 @@ def report(stats: Path, langs: Sequence[str], tested: Sequence[str], sets: int, 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run all simulations and write the tables."""
-    parser = ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("stats", type=Path, metavar="FOLDER|ZIP", help="the published dumps")
-    parser.add_argument("--langs", default="ru,cs,uk,hr,id,es,zh", help="for coverage, comma-separated")
+    parser.add_argument(
+        "--langs", default="ru,cs,uk,hr,id,es,zh", help="for coverage, comma-separated"
+    )
     parser.add_argument("--tested", default="ru,cs,uk", help="of these, for the tests")
     parser.add_argument("--sets", type=int, default=2000)
     parser.add_argument("--runs", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=20251201)
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("RESULTS-simulations.md"))
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).with_name("RESULTS-simulations.md")
+    )
     asked = parser.parse_args(arguments)
-    text = report(asked.stats, asked.langs.split(","), asked.tested.split(","), asked.sets, asked.runs, asked.seed)
+    text = report(
+        asked.stats,
+        asked.langs.split(","),
+        asked.tested.split(","),
+        asked.sets,
+        asked.runs,
+        asked.seed,
+    )
     write_text(asked.out, text)
     print(text)
     return 0

@@ -19,14 +19,20 @@ from pathlib import Path
 import pandas as pd
 from tabulate import tabulate
 
-from fluent.console import ArgumentParser, UserError, run_main, split_list
-from fluent.records.atomic import write_text
-from fluent.records.benchmark import Benchmark, join_aliases, make_benchmark, name_columns, write_benchmark
-from fluent.records.few_shot import FewShot, Shot, write_few_shot
-from fluent.translating.openai_chat import instruction
-from fluent.translating.phrasebook import SOURCE, Phrasebook, Sentence
-from fluent.translating.phrasebook_check import languages, mistakes
-from fluent.translating.phrasebook_rows import DATA, Fact, read_cells, read_facts
+from fluent_mlama.console import ArgumentParser, UserError, run_main, split_list
+from fluent_mlama.records.atomic import write_text
+from fluent_mlama.records.benchmark import (
+    Benchmark,
+    join_aliases,
+    make_benchmark,
+    name_columns,
+    write_benchmark,
+)
+from fluent_mlama.records.few_shot import FewShot, Shot, write_few_shot
+from fluent_mlama.translating.openai_chat import instruction
+from fluent_mlama.translating.phrasebook import SOURCE, Phrasebook, Sentence
+from fluent_mlama.translating.phrasebook_check import languages, mistakes
+from fluent_mlama.translating.phrasebook_rows import DATA, Fact, read_cells, read_facts
 
 ROOT = Path(__file__).resolve().parent.parent
 SPEC = "phrasebook"
@@ -42,7 +48,9 @@ def relations(facts: Sequence[Fact]) -> list[str]:
     return list(dict.fromkeys(fact.relation for fact in facts))
 
 
-def triples(book: Phrasebook, facts: Sequence[Fact], relation: str) -> Iterator[dict[str, str | int]]:
+def triples(
+    book: Phrasebook, facts: Sequence[Fact], relation: str
+) -> Iterator[dict[str, str | int]]:
     """The lines of a relation file as mLAMA 1.1 has them; ``uuid`` names the fact, alike in every language."""
     for lineid, fact in enumerate(benchmark_facts(facts, relation)):
         yield {
@@ -51,17 +59,28 @@ def triples(book: Phrasebook, facts: Sequence[Fact], relation: str) -> Iterator[
             "obj_label": book.entry(fact.obj_uri).label,
             "sub_label": book.entry(fact.sub_uri).label,
             "lineid": lineid,
-            "uuid": str(uuid.uuid5(uuid.NAMESPACE_URL, f"https://www.wikidata.org/wiki/{fact.sub_uri}#{relation}:{fact.obj_uri}")),
+            "uuid": str(
+                uuid.uuid5(
+                    uuid.NAMESPACE_URL,
+                    f"https://www.wikidata.org/wiki/{fact.sub_uri}#{relation}:{fact.obj_uri}",
+                )
+            ),
         }
 
 
-def benchmark(book: Phrasebook, english: Phrasebook, facts: Sequence[Fact], relation: str) -> Benchmark:
+def benchmark(
+    book: Phrasebook, english: Phrasebook, facts: Sequence[Fact], relation: str
+) -> Benchmark:
     """The benchmark file of one relation: the naive template and the fluent sentence of each fact."""
     rows = []
     for fact in benchmark_facts(facts, relation):
         key = (relation, fact.sub_uri, fact.obj_uri)
         target, english_object = book.entry(fact.obj_uri), english.entry(fact.obj_uri)
-        aliases = [english_object.label, *english_object.aliases, *(alias for alias in target.aliases)]
+        aliases = [
+            english_object.label,
+            *english_object.aliases,
+            *(alias for alias in target.aliases),
+        ]
         naive, fluent = _cells("template", book.naive(*key)), _cells(SPEC, book.fluent(*key))
         rows.append(
             {
@@ -80,7 +99,9 @@ def benchmark(book: Phrasebook, english: Phrasebook, facts: Sequence[Fact], rela
     return make_benchmark(book.language.code, relation, SPEC, pd.DataFrame(rows))
 
 
-def few_shot(book: Phrasebook, english: Phrasebook, facts: Sequence[Fact], relation: str) -> FewShot:
+def few_shot(
+    book: Phrasebook, english: Phrasebook, facts: Sequence[Fact], relation: str
+) -> FewShot:
     """The held-out facts of one relation as examples for a translating model."""
     shots = [
         Shot(
@@ -103,12 +124,27 @@ def counts(books: Sequence[Phrasebook], facts: Sequence[Fact]) -> str:
         objects = Counter(fact.obj_uri for fact in shipped)
         held_out = sum(fact.relation == relation and fact.held_out for fact in facts)
         repeated = sum(number > 1 for number in objects.values())
-        rows.append((relation, len(shipped), len({fact.sub_uri for fact in shipped}), len(objects), repeated, held_out))
+        rows.append(
+            (
+                relation,
+                len(shipped),
+                len({fact.sub_uri for fact in shipped}),
+                len(objects),
+                repeated,
+                held_out,
+            )
+        )
     totals = [sum(sizes) for sizes in zip(*(row[1:] for row in rows), strict=True)]
     by_relation = tabulate(
-        [*rows, ("all", *totals)], ["relation", "facts", "subjects", "objects", "objects of several facts", "held out"], "github"
+        [*rows, ("all", *totals)],
+        ["relation", "facts", "subjects", "objects", "objects of several facts", "held out"],
+        "github",
     )
-    by_language = tabulate([_language_row(book, facts) for book in books if book.language.code != SOURCE], _LANGUAGE_HEAD, "github")
+    by_language = tabulate(
+        [_language_row(book, facts) for book in books if book.language.code != SOURCE],
+        _LANGUAGE_HEAD,
+        "github",
+    )
     return f"{by_relation}\n\n{by_language}\n"
 
 
@@ -123,9 +159,14 @@ _LANGUAGE_HEAD = (
 )
 
 
-def _language_row(book: Phrasebook, facts: Sequence[Fact]) -> tuple[str, int, int, int, int, int, int]:
+def _language_row(
+    book: Phrasebook, facts: Sequence[Fact]
+) -> tuple[str, int, int, int, int, int, int]:
     shipped = [fact for fact in facts if not fact.held_out]
-    said = [(book.fluent(fact.relation, fact.sub_uri, fact.obj_uri), book.entry(fact.obj_uri)) for fact in shipped]
+    said = [
+        (book.fluent(fact.relation, fact.sub_uri, fact.obj_uri), book.entry(fact.obj_uri))
+        for fact in shipped
+    ]
     return (
         book.language.code,
         len(book.entries),
@@ -143,10 +184,25 @@ def corrections() -> str:
     for path in sorted((DATA / "review").glob("*.tsv")):
         found = read_cells(path)
         changed = [row for row in found if row["before"] != row["after"]]
-        kinds = Counter("patterns" if row["file"] == "patterns" else row["column"] for row in changed)
-        sizes = (kinds.pop("patterns", 0), kinds.pop("class", 0), kinds.pop("aliases", 0), sum(kinds.values()))
+        kinds = Counter(
+            "patterns" if row["file"] == "patterns" else row["column"] for row in changed
+        )
+        sizes = (
+            kinds.pop("patterns", 0),
+            kinds.pop("class", 0),
+            kinds.pop("aliases", 0),
+            sum(kinds.values()),
+        )
         rows.append((path.stem, len(changed), *sizes, len(found) - len(changed)))
-    head = ["language", "corrections", "patterns", "classes", "aliases", "names, nouns, forms", "asked and left"]
+    head = [
+        "language",
+        "corrections",
+        "patterns",
+        "classes",
+        "aliases",
+        "names, nouns, forms",
+        "asked and left",
+    ]
     return tabulate(rows, head, "github") + "\n"
 
 
@@ -167,19 +223,33 @@ def build(root: Path, codes: Sequence[str], facts: Sequence[Fact]) -> int:
     for book in books:
         wrong = list(mistakes(book, facts))
         if wrong:
-            command = f"python -m fluent.translating.phrasebook_check --lang {book.language.code}"
-            raise UserError(f"{book.path} is not finished ({len(wrong)} mistakes, the first: {wrong[0]}); `{command}` lists them")
+            command = (
+                f"python -m fluent_mlama.translating.phrasebook_check --lang {book.language.code}"
+            )
+            raise UserError(
+                f"{book.path} is not finished ({len(wrong)} mistakes, the first: {wrong[0]}); `{command}` lists them"
+            )
     for book in books:
         code = book.language.code
         folder = root / "data" / "starter" / code
-        templates = [{"relation": relation, "template": book.pattern(relation).template} for relation in relations(facts)]
+        templates = [
+            {"relation": relation, "template": book.pattern(relation).template}
+            for relation in relations(facts)
+        ]
         write_text(folder / "templates.jsonl", _json_lines(templates))
         for relation in relations(facts):
             write_text(folder / f"{relation}.jsonl", _json_lines(triples(book, facts, relation)))
             written += 1
             if code != SOURCE:
-                write_benchmark(benchmark(book, english, facts, relation), root / "fixed_data" / "starter")
-                write_few_shot(root / "chatgpt_prompts" / "starter", code, relation, few_shot(book, english, facts, relation))
+                write_benchmark(
+                    benchmark(book, english, facts, relation), root / "fixed_data" / "starter"
+                )
+                write_few_shot(
+                    root / "chatgpt_prompts" / "starter",
+                    code,
+                    relation,
+                    few_shot(book, english, facts, relation),
+                )
                 written += 2
         written += 1
     if set(codes) < set(languages()):
@@ -202,12 +272,23 @@ def _json_lines(rows: Iterator[dict[str, str | int]] | Sequence[dict[str, str]])
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build all languages, or those of ``--lang``."""
-    parser = ArgumentParser(prog="python -m data.build", description="Make the starter benchmark from the facts and the phrasebook.")
-    parser.add_argument("--lang", default="", help="language codes, comma-separated (default: all that have a pattern file)")
-    parser.add_argument("--out", type=Path, default=ROOT, help="folder to write below (default: the repository)")
+    parser = ArgumentParser(
+        prog="python -m data.build",
+        description="Make the starter benchmark from the facts and the phrasebook.",
+    )
+    parser.add_argument(
+        "--lang",
+        default="",
+        help="language codes, comma-separated (default: all that have a pattern file)",
+    )
+    parser.add_argument(
+        "--out", type=Path, default=ROOT, help="folder to write below (default: the repository)"
+    )
     chosen = parser.parse_args(arguments)
     codes = split_list(chosen.lang) or languages()
-    print(f"{build(chosen.out, codes, read_facts())} files of {', '.join(codes)} written below {chosen.out}")
+    print(
+        f"{build(chosen.out, codes, read_facts())} files of {', '.join(codes)} written below {chosen.out}"
+    )
     return 0
 
 

@@ -36,7 +36,9 @@ toc_object_entries = False  # pages of the reference have one entry a module, no
 autodoc_default_options = {"members": True}
 autodoc_inherit_docstrings = False
 python_use_unqualified_type_names = True
-suppress_warnings = ["ref.python"]  # a type such as `object` or `Item` is also the name of a field or class elsewhere
+suppress_warnings = [
+    "ref.python"
+]  # a type such as `object` or `Item` is also the name of a field or class elsewhere
 
 _OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./([^)#]+)\)")
 _MODULES = re.compile(r"^%modules (\S+)$", re.MULTILINE)
@@ -51,9 +53,19 @@ def modules_of(package: str) -> list[str]:
 
 def rooms_without_a_page(package: str) -> list[str]:
     """The modules and packages right below ``package`` that no page of the reference names."""
-    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "reference").glob("*.md"))
-    names = [f"{package}.{module.name}" for module in pkgutil.iter_modules(import_module(package).__path__)]
-    return [module for name in names if name not in _MODULES.findall(pages) for module in modules_of(name)]
+    pages = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "reference").glob("*.md")
+    )
+    names = [
+        f"{package}.{module.name}"
+        for module in pkgutil.iter_modules(import_module(package).__path__)
+    ]
+    return [
+        module
+        for name in names
+        if name not in _MODULES.findall(pages)
+        for module in modules_of(name)
+    ]
 
 
 def name_files_outside(app: Sphinx, docname: str, source: list[str]) -> None:
@@ -63,13 +75,15 @@ def name_files_outside(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def list_modules(app: Sphinx, docname: str, source: list[str]) -> None:
-    """`%modules fluent.records` on a page of the reference stands for the docstrings of every module of that room,
-    `%modules fluent.*` for those of the rooms that no page names."""
+    """`%modules fluent_mlama.records` on a page of the reference stands for the docstrings of every module of that room,
+    `%modules fluent_mlama.*` for those of the rooms that no page names."""
 
     def directives(found: re.Match[str]) -> str:
         package, star, _ = found[1].partition(".*")
         names = rooms_without_a_page(package) if star else modules_of(package)
-        return "\n".join(f"## `{name}`\n\n```{{eval-rst}}\n.. automodule:: {name}\n```\n" for name in names)
+        return "\n".join(
+            f"## `{name}`\n\n```{{eval-rst}}\n.. automodule:: {name}\n```\n" for name in names
+        )
 
     if docname.startswith("reference/"):
         source[0] = _MODULES.sub(directives, source[0])

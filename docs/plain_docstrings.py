@@ -37,7 +37,11 @@ def _paragraph(lines: list[str]) -> list[str]:
             fields.append([f"``{field[1]}``", line[field.end(1) + 2 :]])
         else:
             fields[-1].append(line.strip())
-    return [part for name, *text in fields for part in (name, *(f"    {line}" for line in _inline("\n".join(text)).split("\n")))]
+    return [
+        part
+        for name, *text in fields
+        for part in (name, *(f"    {line}" for line in _inline("\n".join(text)).split("\n")))
+    ]
 
 
 def _table_or_text(lines: list[str]) -> list[str]:
@@ -50,7 +54,11 @@ def _inline(text: str) -> str:
     """Code stays code; every other sign means itself. A letter right behind code (``UserError``s) is set off."""
     parts, position = [], 0
     for code in _CODE.finditer(text):
-        parts += [_MARKUP.sub(r"\\\1", text[position : code.start()]), f"``{code[1].strip('`')}``", f"\\ {code[2]}" if code[2] else ""]
+        parts += [
+            _MARKUP.sub(r"\\\1", text[position : code.start()]),
+            f"``{code[1].strip('`')}``",
+            f"\\ {code[2]}" if code[2] else "",
+        ]
         position = code.end()
     return "".join([*parts, _MARKUP.sub(r"\\\1", text[position:])])
 

@@ -1,1 +1,1 @@
-"""Sibling papers' questions to the same scoring engine: python -m probes.NAME."""
+"""The former names of the sibling papers' commands, ``python -m probes.NAME``; kept for one release."""

@@ -16,18 +16,18 @@ import time
 from pathlib import Path
 from typing import Any
 
-import fluent.scoring.causal
+import fluent_mlama.scoring.causal
 import script
-from fluent.console import UserError
-from fluent.records.benchmark import write_benchmark
-from probes.cpopqa.__main__ import main as cpopqa
-from probes.mlama.__main__ import main as mlama
-from probes.zhoblimp.__main__ import main as zhoblimp
+from fluent_mlama.console import UserError
+from fluent_mlama.cpopqa.__main__ import main as cpopqa
+from fluent_mlama.mlama.__main__ import main as mlama
+from fluent_mlama.records.benchmark import write_benchmark
+from fluent_mlama.zhoblimp.__main__ import main as zhoblimp
 from tests.mlama_world import tiny_masked, write_lines, write_toy
 from tests.stand_in import city_benchmark
 from tests.tiny import byte_level_tokenizer, tiny_model
 
-load_scorer = fluent.scoring.causal.load_scorer
+load_scorer = fluent_mlama.scoring.causal.load_scorer
 RAY = ["--executor", "ray", "--workers", "2"]
 
 
@@ -72,20 +72,30 @@ def rank_facts(folder: Path, out: Path, executor: list[str]) -> None:
         write_benchmark(city_benchmark(40), folder / "benchmark")
         causal_model(folder)
     words = ["-l", "cs", "--data", str(folder / "benchmark"), "--token-budget", "128"]
-    script.main([*words, "--model", str(folder / "tiny-llama"), "--out", str(out / "stats"), *executor])
+    script.main(
+        [*words, "--model", str(folder / "tiny-llama"), "--out", str(out / "stats"), *executor]
+    )
     if executor:
-        for more in (["--model", "no/such/model"], ["--model", str(folder / "tiny-llama"), "--workers", "500"]):
+        for more in (
+            ["--model", "no/such/model"],
+            ["--model", str(folder / "tiny-llama"), "--workers", "500"],
+        ):
             try:
                 script.main([*words, "--out", str(folder / "refused"), *executor, *more])
             except UserError as error:
-                with (Path(os.environ["CLUSTER_WORLD"]) / "refused").open("a", encoding="utf-8") as told:
+                with (Path(os.environ["CLUSTER_WORLD"]) / "refused").open(
+                    "a", encoding="utf-8"
+                ) as told:
                     told.write(f"{error}\n")
 
 
 def evaluate_pairs(folder: Path, out: Path, executor: list[str]) -> None:
     if not executor:
         same = {"UID": "u", "phenomenon": "p"}
-        pairs = [same | {"pairID": n, "sentence_good": f"{n} is odd.", "sentence_bad": f"{n} are odd."} for n in range(400)]
+        pairs = [
+            same | {"pairID": n, "sentence_good": f"{n} is odd.", "sentence_bad": f"{n} are odd."}
+            for n in range(400)
+        ]
         write_lines(folder / "pairs.jsonl", pairs)
         causal_model(folder)
     words = ["evaluate", "--data", str(folder / "pairs.jsonl"), "--no-plots"]
@@ -103,21 +113,53 @@ def query_masked(folder: Path, out: Path, executor: list[str]) -> None:
 
 def rank_options(folder: Path, out: Path, executor: list[str]) -> None:
     if not executor:
-        rows = [f"{group}{name},{group},{place}" for group in "xyz" for place, name in enumerate(("one", "two", "three", "four"))]
-        (folder / "things.csv").write_text("\n".join(["item,group,US", *rows]) + "\n", encoding="utf-8")
+        rows = [
+            f"{group}{name},{group},{place}"
+            for group in "xyz"
+            for place, name in enumerate(("one", "two", "three", "four"))
+        ]
+        (folder / "things.csv").write_text(
+            "\n".join(["item,group,US", *rows]) + "\n", encoding="utf-8"
+        )
         words = ["--n", "2,3", "--rounds", "1", "--questions", "2", "--shots", "1", "--wording"]
-        cpopqa(["build", "--concepts", str(folder / "things.csv"), *words, "{concepts}: {options}?", "--out", str(folder / "questions")])
+        cpopqa(
+            [
+                "build",
+                "--concepts",
+                str(folder / "things.csv"),
+                *words,
+                "{concepts}: {options}?",
+                "--out",
+                str(folder / "questions"),
+            ]
+        )
         causal_model(folder)
     shutil.copytree(folder / "questions", out)
-    cpopqa(["rank", "--data", str(out), "--model", str(folder / "tiny-llama"), "--label", "tiny", *executor])
+    cpopqa(
+        [
+            "rank",
+            "--data",
+            str(out),
+            "--model",
+            str(folder / "tiny-llama"),
+            "--label",
+            "tiny",
+            *executor,
+        ]
+    )
 
 
-COMMANDS = {"script": rank_facts, "zhoblimp": evaluate_pairs, "mlama": query_masked, "cpopqa": rank_options}
+COMMANDS = {
+    "script": rank_facts,
+    "zhoblimp": evaluate_pairs,
+    "mlama": query_masked,
+    "cpopqa": rank_options,
+}
 
 
 def main(folder: Path, command: str) -> None:
     world = Path(os.environ["CLUSTER_WORLD"])
-    fluent.scoring.causal.load_scorer = load_mortal
+    fluent_mlama.scoring.causal.load_scorer = load_mortal
     COMMANDS[command](folder, folder / "local", [])
     if command == "script":
         (world / "log").rename(world / "log-local")

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fluent.console import UserError
+from fluent_mlama.console import UserError
 
 if TYPE_CHECKING:
-    from fluent.scoring.causal import CausalScorer
+    from fluent_mlama.scoring.causal import CausalScorer
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -33,7 +33,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    if item.get_closest_marker("data") and not _DATA.is_dir():  # here, so that the summary counts them in one line
+    if (
+        item.get_closest_marker("data") and not _DATA.is_dir()
+    ):  # here, so that the summary counts them in one line
         pytest.skip(f"needs the published data; none at {_DATA} (set FLUENT_DATA)")
 
 
@@ -52,8 +54,8 @@ def root() -> Path:
 @pytest.fixture(scope="session")
 def smollm2() -> CausalScorer:
     """The embedded model as a scorer, loaded once (mark the test with ``@pytest.mark.model``)."""
-    from fluent.scoring.causal import load_scorer
-    from fluent.scoring.embedded import embedded_gguf
+    from fluent_mlama.scoring.causal import load_scorer
+    from fluent_mlama.scoring.embedded import embedded_gguf
 
     try:
         embedded_gguf()

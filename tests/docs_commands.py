@@ -23,9 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from fluent.console import UserError
+from fluent_mlama.console import UserError
 
-_FENCE = re.compile(r"^(?P<mark>```+)(?P<tag>[^\n]*)\n(?P<body>.*?)^(?P=mark)$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(
+    r"^(?P<mark>```+)(?P<tag>[^\n]*)\n(?P<body>.*?)^(?P=mark)$", re.MULTILINE | re.DOTALL
+)
 _INLINE = re.compile(r"(?<!`)`((?:python|make|pip|hf) [^`]+)`(?!`)")
 _SHELL = {"sh", "bash", "console"}
 _OUTPUT = re.compile(r"<!-- (?:output|file (?P<file>\S+)) -->\s*$")
@@ -69,15 +71,27 @@ def steps_of(path: Path, root: Path) -> list[Step]:
         line = text.count("\n", 0, fence.start()) + 1
         tag, _, name = fence["tag"].strip().partition(" ")
         if tag in _SHELL:
-            found += [Step(page, line + 1 + offset, "sh", command) for offset, command in _commands(fence["body"])]
+            found += [
+                Step(page, line + 1 + offset, "sh", command)
+                for offset, command in _commands(fence["body"])
+            ]
         elif name:
             found.append(Step(page, line, "file", fence["body"], name))
         elif tag == "python":
             found.append(Step(page, line, "python", fence["body"]))
-        elif (shown := _OUTPUT.search(text, max(0, fence.start() - 200), fence.start())) is not None:
+        elif (
+            shown := _OUTPUT.search(text, max(0, fence.start() - 200), fence.start())
+        ) is not None:
             found.append(Step(page, line, "output", fence["body"], shown["file"] or ""))
     for inline in _INLINE.finditer(_FENCE.sub(lambda fence: re.sub(r"[^\n]", " ", fence[0]), text)):
-        found.append(Step(page, text.count("\n", 0, inline.start()) + 1, "inline", " ".join(inline[1].replace("\\|", "|").split())))
+        found.append(
+            Step(
+                page,
+                text.count("\n", 0, inline.start()) + 1,
+                "inline",
+                " ".join(inline[1].replace("\\|", "|").split()),
+            )
+        )
     return sorted(found, key=lambda step: step.line)
 
 
@@ -87,7 +101,11 @@ def untagged_commands(path: Path) -> list[str]:
         fence["body"].splitlines()[0]
         for fence in _FENCE.finditer(path.read_text(encoding="utf-8"))
         if fence["tag"].strip() in {"", "text"}
-        and re.search(r"^(\$ )?(python|make|pip|accelerate|sbatch|srun|ray|hf|export|source) \S", fence["body"], re.MULTILINE)
+        and re.search(
+            r"^(\$ )?(python|make|pip|accelerate|sbatch|srun|ray|hf|export|source) \S",
+            fence["body"],
+            re.MULTILINE,
+        )
     ]
 
 
@@ -97,7 +115,9 @@ def _commands(body: str) -> Iterator[tuple[int, str]]:
     number = 0
     while number < len(lines):
         start, text = number, lines[number]
-        if (here := re.search(r"<<'(\w+)'", text)) is not None:  # a here-document belongs to its command
+        if (
+            here := re.search(r"<<'(\w+)'", text)
+        ) is not None:  # a here-document belongs to its command
             end = lines.index(here[1], number)
             yield start, "\n".join(lines[start : end + 1])
             number = end + 1
@@ -167,7 +187,11 @@ def run_command(command: str, root: Path, *, parse_only: bool = False) -> str:
     os.environ.update(environment)
     status: object = 0
     try:
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed), warnings.catch_warnings():
+        with (
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(printed),
+            warnings.catch_warnings(),
+        ):
             warnings.simplefilter("ignore")
             with parsing_only() if parse_only else contextlib.nullcontext():
                 status = importlib.import_module(module).main(arguments)
@@ -191,7 +215,12 @@ def module_of(words: list[str]) -> tuple[str | None, list[str]]:
     if words[0] in {"python", "python3", ".venv/bin/python"} and len(words) > 1:
         if words[1].endswith(".py"):
             return words[1].removesuffix(".py").replace("/", "."), words[2:]
-        if words[1] == "-m" and words[2].split(".")[0] in {"probes", "fluent", "data", "benchmarks"}:
+        if words[1] == "-m" and words[2].split(".")[0] in {
+            "probes",
+            "fluent_mlama",
+            "data",
+            "benchmarks",
+        }:
             package = (Path(*words[2].split(".")) / "__main__.py").is_file()
             return f"{words[2]}.__main__" if package else words[2], words[3:]
     return None, []
@@ -203,8 +232,12 @@ def _in_a_shell(command: str, parse_only: bool) -> str:
     elif parse_only:
         command = f"bash -n -c {shlex.quote(command)}"
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env={**os.environ, "PATH": path})
-    assert done.returncode == 0, f"{command}\nexit status {done.returncode}\n{done.stdout[-1500:]}{done.stderr[-1500:]}"
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, env={**os.environ, "PATH": path}
+    )
+    assert done.returncode == 0, (
+        f"{command}\nexit status {done.returncode}\n{done.stdout[-1500:]}{done.stderr[-1500:]}"
+    )
     return done.stdout + done.stderr
 
 

@@ -38,15 +38,24 @@ INSTEAD: dict[str, Instead] = {
     # README
     "python -m venv .venv": Instead(INSTALLS, "python -m venv --without-pip .venv", AS_WRITTEN),
     "pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu": Instead(
-        INSTALLS, "pip install --dry-run --no-deps --quiet torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
+        INSTALLS,
+        "pip install --dry-run --no-deps --quiet torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu",
     ),
-    "pip install -r requirements.txt": Instead(INSTALLS, "pip install --dry-run --no-deps --quiet -r requirements.txt"),
-    "pip install --no-deps -r requirements-demo.txt": Instead(INSTALLS, "pip install --dry-run --no-deps --quiet -r requirements-demo.txt"),
-    "pip install -r requirements-dev.txt": Instead(INSTALLS, "pip install --dry-run --no-deps --quiet -r requirements-dev.txt"),
+    "pip install -r requirements.txt": Instead(
+        INSTALLS, "pip install --dry-run --no-deps --quiet -r requirements.txt"
+    ),
+    "pip install --no-deps -r requirements-demo.txt": Instead(
+        INSTALLS, "pip install --dry-run --no-deps --quiet -r requirements-demo.txt"
+    ),
+    "pip install -r requirements-dev.txt": Instead(
+        INSTALLS, "pip install --dry-run --no-deps --quiet -r requirements-dev.txt"
+    ),
     "mypy": Instead(LONG, "mypy --version"),
     "python -m pytest": Instead(LONG, "python -m pytest --version"),
     "python script.py -l ru,es,cs -r P19,P36,P103 --data fixed_data/starter --model smollm2 --out stats/demo": Instead(
-        LONG, "python script.py -l ru -r P19,P36 --data fixed_data/starter --model smollm2 --limit 1 --out stats/demo", AS_WRITTEN
+        LONG,
+        "python script.py -l ru -r P19,P36 --data fixed_data/starter --model smollm2 --limit 1 --out stats/demo",
+        AS_WRITTEN,
     ),
     "python datamodifier.py -l ru -r P19,P36 --mlama data/mlama1.1.zip --translator google --out fixed_data --spec nogpt": Instead(
         NETWORK,
@@ -54,12 +63,17 @@ INSTEAD: dict[str, Instead] = {
         "--out fixed_data --spec nogpt",
     ),
     "python script.py -l ru -r P19,P36 --model …": Instead(
-        PLACEHOLDER, "python script.py -l ru -r P19,P36 --data fixed_data/starter --model smollm2 --limit 3"
+        PLACEHOLDER,
+        "python script.py -l ru -r P19,P36 --data fixed_data/starter --model smollm2 --limit 3",
     ),
     "python stats.py compare --stats stats/models/A,stats/models/B": Instead(
-        PLACEHOLDER, PARSE, "python stats.py compare --stats stats/starter/paper,stats/starter/corrected --tables tables/models"
+        PLACEHOLDER,
+        PARSE,
+        "python stats.py compare --stats stats/starter/paper,stats/starter/corrected --tables tables/models",
     ),
-    "python script.py … --model A,B,C --out stats/models": Instead(PLACEHOLDER, "python script.py --help"),
+    "python script.py … --model A,B,C --out stats/models": Instead(
+        PLACEHOLDER, "python script.py --help"
+    ),
     "python script.py -l ru -r P19 --data path/to/fixed_data.zip --model smollm2 --limit 20 --out stats/try": Instead(
         LONG,
         "python script.py -l ru -r P19 --data path/to/fixed_data.zip --model smollm2 --limit 1 --out stats/try",
@@ -69,14 +83,18 @@ INSTEAD: dict[str, Instead] = {
         LONG, "python stats.py general --stats stats --tables tables", AS_WRITTEN
     ),
     "python stats.py all --style paper --stats path/to/stats.zip --wide path/to/stats_wide.zip --tables tables --graphs graphs": Instead(
-        LONG, "python stats.py infl-delta --style paper --stats path/to/stats.zip --tables tables", AS_WRITTEN
+        LONG,
+        "python stats.py infl-delta --style paper --stats path/to/stats.zip --tables tables",
+        AS_WRITTEN,
     ),
     "python script.py -l ru -r P101,P103,P108,P127,P1376,P159,P19,P20,P36,P364,P407,P449,P463,P495,P740": Instead(
         HARDWARE,
         "python script.py -l ru -r P103,P108 --data fixed_data/starter --model smollm2 --limit 1 --out stats/job",
     ),
     "python stats.py report --stats stats": Instead(LONG, PARSE, AS_WRITTEN),
-    "python stats.py report --stats stats/polish-corrected/smollm2 --out polish.html": Instead(LONG, PARSE, AS_WRITTEN),
+    "python stats.py report --stats stats/polish-corrected/smollm2 --out polish.html": Instead(
+        LONG, PARSE, AS_WRITTEN
+    ),
     "hf auth login": Instead(NETWORK, "hf auth login --help"),
     "python benchmarks/locating.py --write": Instead(WRITES, PARSE),
     # architecture, comparing
@@ -88,25 +106,41 @@ INSTEAD: dict[str, Instead] = {
     ),
     "python stats.py compare --stats stats/models/smollm2 --against stats/models/mine,stats/models/pythia-410m "
     "--tables tables/models": Instead(
-        PLACEHOLDER, PARSE, "python stats.py compare --stats stats/starter/paper --against stats/starter/corrected --tables tables/models"
+        PLACEHOLDER,
+        PARSE,
+        "python stats.py compare --stats stats/starter/paper --against stats/starter/corrected --tables tables/models",
     ),
-    "python stats.py compare --stats stats/starter/corrected --own-form --tables tables/mine": Instead(LONG, PARSE, AS_WRITTEN),
+    "python stats.py compare --stats stats/starter/corrected --own-form --tables tables/mine": Instead(
+        LONG, PARSE, AS_WRITTEN
+    ),
     "python script.py -l all --data fixed_data/starter --model smollm2,models/mine,EleutherAI/pythia-410m --out stats/models": Instead(
         PLACEHOLDER, PARSE
     ),
-    "python script.py -l all --data fixed_data/starter --models models.txt --out stats/models": Instead(PLACEHOLDER, PARSE),
+    "python script.py -l all --data fixed_data/starter --models models.txt --out stats/models": Instead(
+        PLACEHOLDER, PARSE
+    ),
     "python stats.py report --stats A,B,C --out report.html": Instead(PLACEHOLDER, PARSE),
     "python stats.py report --stats FOLDER --out report.html": Instead(
-        PLACEHOLDER, PARSE, "python stats.py report --stats stats/starter/paper --langs cs --out report.html"
+        PLACEHOLDER,
+        PARSE,
+        "python stats.py report --stats stats/starter/paper --langs cs --out report.html",
     ),
     # scaling
-    "pip install -r requirements-ray.txt": Instead(INSTALLS, "pip install --dry-run --no-deps --quiet -r requirements-ray.txt"),
+    "pip install -r requirements-ray.txt": Instead(
+        INSTALLS, "pip install --dry-run --no-deps --quiet -r requirements-ray.txt"
+    ),
     # exports
     "python script.py export hf --data fixed_data/starter --out exports/hf": Instead(
-        LONG, "python script.py export hf --data fixed_data/starter -l es -r P108 --out exports/hf", AS_WRITTEN
+        LONG,
+        "python script.py export hf --data fixed_data/starter -l es -r P108 --out exports/hf",
+        AS_WRITTEN,
     ),
-    "python script.py export lm-eval --data fixed_data/starter --out exports/lm-eval": Instead(LONG, PARSE, AS_WRITTEN),
-    "python script.py export bear --data fixed_data/starter --out exports/bear": Instead(LONG, PARSE, AS_WRITTEN),
+    "python script.py export lm-eval --data fixed_data/starter --out exports/lm-eval": Instead(
+        LONG, PARSE, AS_WRITTEN
+    ),
+    "python script.py export bear --data fixed_data/starter --out exports/bear": Instead(
+        LONG, PARSE, AS_WRITTEN
+    ),
     "python script.py -l es -r P108 --data fixed_data/starter --model NAME --protocol corrected --out stats/NAME": Instead(
         PLACEHOLDER,
         "python script.py -l es -r P108 --data fixed_data/starter --model smollm2 --protocol corrected --limit 1 --out stats/NAME",
@@ -121,20 +155,30 @@ INSTEAD: dict[str, Instead] = {
         AS_WRITTEN,
     ),
     # cpopqa
-    "python -m probes.cpopqa build --ngrams US=us.json --ngrams UK=uk.json --out popularity": Instead(PLACEHOLDER, PARSE),
+    "python -m probes.cpopqa build --ngrams US=us.json --ngrams UK=uk.json --out popularity": Instead(
+        PLACEHOLDER, PARSE
+    ),
     "python -m probes.cpopqa rank --data popularity --model smollm2": Instead(
-        LONG, "python -m probes.cpopqa rank --data popularity --model smollm2 --per-round 1", AS_WRITTEN
+        LONG,
+        "python -m probes.cpopqa rank --data popularity --model smollm2 --per-round 1",
+        AS_WRITTEN,
     ),
     "python -m probes.cpopqa ask --data popularity --model meta-llama/Llama-2-7b-chat-hf": Instead(
-        HARDWARE, PARSE, "python -m probes.cpopqa ask --data popularity --model smollm2 --per-round 1"
+        HARDWARE,
+        PARSE,
+        "python -m probes.cpopqa ask --data popularity --model smollm2 --per-round 1",
     ),
-    "python -m probes.cpopqa ask --data popularity --model gpt-4o-mini --endpoint": Instead(NETWORK, PARSE),
+    "python -m probes.cpopqa ask --data popularity --model gpt-4o-mini --endpoint": Instead(
+        NETWORK, PARSE
+    ),
     "python -m probes.cpopqa score --data popularity": Instead(
         LONG, "python -m probes.cpopqa score --data popularity --no-figures", AS_WRITTEN
     ),
     # fluency
     "python grammeval.py qe --stats stats/starter/paper": Instead(
-        LONG, "python grammeval.py qe --stats stats/starter/paper --langs cs --relations P36", AS_WRITTEN
+        LONG,
+        "python grammeval.py qe --stats stats/starter/paper --langs cs --relations P36",
+        AS_WRITTEN,
     ),
     "python grammeval.py qe --stats stats --back-end comet": Instead(NETWORK, PARSE),
     "python grammeval.py qe --stats stats --back-end file --scores grammeval": Instead(
@@ -154,10 +198,14 @@ INSTEAD: dict[str, Instead] = {
         "python -m probes.mlama query --model smollm2 --method causal --data data/starter --langs en --relations P36 --limit 2",
         AS_WRITTEN,
     ),
-    "python -m probes.mlama build --lama LAMA --langs sw,de --translator google --out data/mine": Instead(NETWORK, PARSE),
+    "python -m probes.mlama build --lama LAMA --langs sw,de --translator google --out data/mine": Instead(
+        NETWORK, PARSE
+    ),
     # protocols
     "python script.py -l ru -r P19 --data fixed_data/starter --model smollm2 --out stats/mine": Instead(
-        LONG, "python script.py -l ru -r P19 --data fixed_data/starter --model smollm2 --out stats/mine --limit 2", AS_WRITTEN
+        LONG,
+        "python script.py -l ru -r P19 --data fixed_data/starter --model smollm2 --out stats/mine --limit 2",
+        AS_WRITTEN,
     ),
     "python script.py -l ru -r P19 --data fixed_data/starter --model smollm2 --out stats/mine-corrected --protocol corrected": Instead(
         LONG,
@@ -166,7 +214,9 @@ INSTEAD: dict[str, Instead] = {
     ),
     # statistics
     "python stats.py all --stats stats/starter/paper --tables tables/mine --graphs graphs/mine": Instead(
-        LONG, "python stats.py general --stats stats/starter/paper --tables tables/mine --graphs graphs/mine --langs cs,ru", AS_WRITTEN
+        LONG,
+        "python stats.py general --stats stats/starter/paper --tables tables/mine --graphs graphs/mine --langs cs,ru",
+        AS_WRITTEN,
     ),
     "python stats.py audit --stats published/stats.zip --wide published/stats_wide.zip --data published/fixed_data.zip": Instead(
         LONG, PARSE, AS_WRITTEN
@@ -178,22 +228,25 @@ INSTEAD: dict[str, Instead] = {
         "--out fixed_data --spec nogpt",
     ),
     # zhoblimp
-    "python -m probes.zhoblimp evaluate --model smollm2 --data probes/zhoblimp/content/zh/pairs --out results": Instead(
+    "python -m probes.zhoblimp evaluate --model smollm2 --data fluent_mlama/zhoblimp/content/zh/pairs --out results": Instead(
         LONG,
-        "python -m probes.zhoblimp evaluate --model smollm2 --data probes/zhoblimp/content/zh/pairs --per-paradigm 1 --out results",
+        "python -m probes.zhoblimp evaluate --model smollm2 --data fluent_mlama/zhoblimp/content/zh/pairs --per-paradigm 1 --out results",
         AS_WRITTEN,
     ),
     "python -m probes.zhoblimp evaluate --model A --model B --data ZhoBLiMP.tar.gz --linking all --unigram corpus.txt "
     "--human human_validation_result.csv --out results": Instead(PLACEHOLDER, PARSE),
     "python -m probes.zhoblimp serve --projects zhoblimp_projects": Instead(WRITES, PARSE),
     "python -m probes.zhoblimp generate --templates FOLDER/paradigms --out pairs -n 300 --seed 0": Instead(
-        PLACEHOLDER, "python -m probes.zhoblimp generate --templates probes/zhoblimp/content/ru/paradigms --out pairs -n 20 --seed 0"
+        PLACEHOLDER,
+        "python -m probes.zhoblimp generate --templates fluent_mlama/zhoblimp/content/ru/paradigms --out pairs -n 20 --seed 0",
     ),
     "python -m probes.zhoblimp check --templates FOLDER/paradigms --data pairs": Instead(
-        PLACEHOLDER, "python -m probes.zhoblimp check --templates probes/zhoblimp/content/ru/paradigms --data pairs"
+        PLACEHOLDER,
+        "python -m probes.zhoblimp check --templates fluent_mlama/zhoblimp/content/ru/paradigms --data pairs",
     ),
     "python -m probes.zhoblimp lint --templates FOLDER/paradigms --data pairs": Instead(
-        PLACEHOLDER, "python -m probes.zhoblimp lint --templates probes/zhoblimp/content/ru/paradigms --data pairs"
+        PLACEHOLDER,
+        "python -m probes.zhoblimp lint --templates fluent_mlama/zhoblimp/content/ru/paradigms --data pairs",
     ),
     "python -m probes.zhoblimp train --corpus corpus.txt --size 14M --tokenizer char --tokens 100M --checkpoints 1M,10M,50M "
     "--out suite/14M": Instead(
@@ -207,7 +260,9 @@ INSTEAD: dict[str, Instead] = {
         "--per-paradigm 1 --out results/14M",
     ),
     "accelerate launch -m probes.zhoblimp train …": Instead(HARDWARE, "accelerate launch --help"),
-    "python -m probes.zhoblimp evaluate --model M --data D --linking all --out OUT": Instead(PLACEHOLDER, PARSE),
+    "python -m probes.zhoblimp evaluate --model M --data D --linking all --out OUT": Instead(
+        PLACEHOLDER, PARSE
+    ),
 }
 
 HARMLESS = {"source", "export", "mkdir", "cp", "ruff", "MODEL=$(python"}
@@ -215,6 +270,9 @@ HARMLESS = {"source", "export", "mkdir", "cp", "ruff", "MODEL=$(python"}
 
 CLUSTER = Instead(HARDWARE, PARSE)
 CLUSTER_PROGRAMS = {"for", "ray", "sbatch", "srun"}
-PEERS = Instead("runs in an environment of its own (make peers); the shell reads it, tests/test_exporting_*_peer.py run it there", PARSE)
+PEERS = Instead(
+    "runs in an environment of its own (make peers); the shell reads it, tests/test_exporting_*_peer.py run it there",
+    PARSE,
+)
 
 NOT_OURS = {"python src/run.py": THEIRS, "python frontend/app.py": THEIRS}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fluent.records.benchmark import write_benchmark
+from fluent_mlama.records.benchmark import write_benchmark
 from tests.stand_in import city_benchmark
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,7 +21,7 @@ RELATIONS = ("P19", "P36", "P101")
 SCRIPT = """
 import os, signal, sys, time
 import script
-from fluent.console import run_main
+from fluent_mlama.console import run_main
 from tests.stand_in import StandInScorer
 
 class Slow(StandInScorer):
@@ -44,12 +44,32 @@ def write_data(folder: Path, rows: int = 30) -> Path:
     return folder
 
 
-def start_script(data: Path, out: Path, pause: float = 0.0, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+def start_script(
+    data: Path, out: Path, pause: float = 0.0, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
     """``script.py`` over all relations in a process of its own, once its imports are done."""
-    command = [sys.executable, "-c", SCRIPT, "-l", "cs", "--model", "stand-in", "--data", str(data), "--out", str(out)]
+    command = [
+        sys.executable,
+        "-c",
+        SCRIPT,
+        "-l",
+        "cs",
+        "--model",
+        "stand-in",
+        "--data",
+        str(data),
+        "--out",
+        str(out),
+    ]
     surroundings = os.environ | {"PAUSE": str(pause)} | dict(environment or {})
     process = subprocess.Popen(
-        command, cwd=ROOT, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
+        command,
+        cwd=ROOT,
+        env=surroundings,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
     )
     assert process.stdout is not None and process.stdout.readline() == "begins\n"
     return process
@@ -63,7 +83,11 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 def outputs(folder: Path) -> dict[str, bytes]:
     """Every file under a final name, with its bytes (hidden ones are half-written files and claims, which nothing reads)."""
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and ".packs" not in str(path) and path.name[0] != ".")
+    files = (
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and ".packs" not in str(path) and path.name[0] != "."
+    )
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
@@ -76,7 +100,11 @@ def leave_packs(folder: Path) -> None:
 
 def leftovers(folder: Path) -> list[str]:
     """Half-written files and packs."""
-    return sorted(path.name for path in folder.rglob("*") if path.name.endswith(".partial") or ".packs" in path.name)
+    return sorted(
+        path.name
+        for path in folder.rglob("*")
+        if path.name.endswith(".partial") or ".packs" in path.name
+    )
 
 
 class _Header(ctypes.Structure):
@@ -84,7 +112,11 @@ class _Header(ctypes.Structure):
 
 
 class _Capabilities(ctypes.Structure):
-    _fields_ = (("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32), ("inheritable", ctypes.c_uint32))
+    _fields_ = (
+        ("effective", ctypes.c_uint32),
+        ("permitted", ctypes.c_uint32),
+        ("inheritable", ctypes.c_uint32),
+    )
 
 
 @contextlib.contextmanager
@@ -127,10 +159,19 @@ def _without_override() -> Iterator[None]:
 def small_disk(place: Path, size: str) -> Iterator[Callable[[str], None]]:
     """A file system of this size in memory at ``place``; yields a function that changes its size. Skips where none may be mounted."""
     place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(place)], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(place)],
+        capture_output=True,
+        check=False,
+    ).returncode:
         pytest.skip("no file system may be mounted here")
     try:
-        yield lambda larger: subprocess.run(["mount", "-o", f"remount,size={larger}", str(place)], check=True) and None
+        yield (
+            lambda larger: (
+                subprocess.run(["mount", "-o", f"remount,size={larger}", str(place)], check=True)
+                and None
+            )
+        )
     finally:
         subprocess.run(["umount", str(place)], check=True)
 

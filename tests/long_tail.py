@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-_PLAIN = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 512, "intermediate_size": 48}
+_PLAIN = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 512,
+    "intermediate_size": 48,
+}
 _GROUPED = {**_PLAIN, "num_key_value_heads": 2}
 _WIDE = {**_GROUPED, "head_dim": 8}
 _FOUR = {**_GROUPED, "num_hidden_layers": 4}
-_EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24, "num_local_experts": 4}
+_EXPERTS = {
+    "num_experts": 4,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 24,
+    "num_local_experts": 4,
+}
 _MAMBA = {"mamba_n_heads": 4, "mamba_d_head": 16, "mamba_d_state": 8, "mamba_n_groups": 1}
 _GPT = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 512}
 

@@ -11,12 +11,20 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 
-from fluent.scoring.masked import MaskedScorer
-from fluent.scoring.models import LoadedModel
+from fluent_mlama.scoring.masked import MaskedScorer
+from fluent_mlama.scoring.models import LoadedModel
 
 TEMPLATES = {
-    "en": {"P36": "The capital of [X] is [Y] .", "P37": "[X] speaks [Y] .", "P1412": "[X] talks in [Y] ."},
-    "it": {"P36": "La capitale di [X] è [Y].", "P37": "[X] parla [Y].", "P1412": "[X] parla in [Y]."},
+    "en": {
+        "P36": "The capital of [X] is [Y] .",
+        "P37": "[X] speaks [Y] .",
+        "P1412": "[X] talks in [Y] .",
+    },
+    "it": {
+        "P36": "La capitale di [X] è [Y].",
+        "P37": "[X] parla [Y].",
+        "P1412": "[X] parla in [Y].",
+    },
     "ja": {"P36": "[X]の首都は[Y]です。", "P37": "[X]の言語は[Y]です。"},
 }
 FACTS = {
@@ -30,10 +38,17 @@ FACTS = {
 }  # fmt: skip
 
 
-def write_toy(folder: Path, facts: Mapping[Any, Any] = FACTS, templates: Mapping[str, Mapping[str, str]] = TEMPLATES) -> Path:
+def write_toy(
+    folder: Path,
+    facts: Mapping[Any, Any] = FACTS,
+    templates: Mapping[str, Mapping[str, str]] = TEMPLATES,
+) -> Path:
     """The toy data in the mLAMA 1.1 layout."""
     for lang, by_relation in templates.items():
-        write_lines(folder / lang / "templates.jsonl", [{"relation": relation, "template": text} for relation, text in by_relation.items()])
+        write_lines(
+            folder / lang / "templates.jsonl",
+            [{"relation": relation, "template": text} for relation, text in by_relation.items()],
+        )
     for (lang, relation), triples in facts.items():
         write_lines(folder / lang / f"{relation}.jsonl", [
             {"lineid": lineid, "sub_label": sub, "sub_uri": sub_uri, "obj_label": obj, "obj_uri": obj_uri}
@@ -44,7 +59,9 @@ def write_toy(folder: Path, facts: Mapping[Any, Any] = FACTS, templates: Mapping
 
 def write_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
+    )
 
 
 def wordpiece(words: Sequence[str]) -> PreTrainedTokenizerFast:
@@ -52,13 +69,28 @@ def wordpiece(words: Sequence[str]) -> PreTrainedTokenizerFast:
     letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZè"
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     tokens = dict.fromkeys(
-        [*special, *words, *letters, *(f"##{letter}" for letter in letters), *".,'()", "。", *"東京西国言語の首都はです"]
+        [
+            *special,
+            *words,
+            *letters,
+            *(f"##{letter}" for letter in letters),
+            *".,'()",
+            "。",
+            *"東京西国言語の首都はです",
+        ]
     )
-    tokenizer = Tokenizer(models.WordPiece({token: number for number, token in enumerate(tokens)}, unk_token="[UNK]"))
+    tokenizer = Tokenizer(
+        models.WordPiece({token: number for number, token in enumerate(tokens)}, unk_token="[UNK]")
+    )
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
-    names = {name: f"[{name[:-6].upper()}]" for name in ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")}
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {
+        name: f"[{name[:-6].upper()}]"
+        for name in ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+    }
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
 
 
@@ -66,7 +98,9 @@ WORDS = ("The", "capital", "of", "is", "speaks", "talks", "in", "Ardland", "Ost"
          "Bel", "Jean", "l", "né", "は", "の")  # fmt: skip
 
 
-def tiny_masked(words: Sequence[str] = WORDS, seed: int = 0, token_budget: int = 2048) -> MaskedScorer:
+def tiny_masked(
+    words: Sequence[str] = WORDS, seed: int = 0, token_budget: int = 2048
+) -> MaskedScorer:
     """A seeded random BERT whose weights are large enough for its scores to differ."""
     torch.manual_seed(seed)
     tokenizer = wordpiece(words)
@@ -76,4 +110,7 @@ def tiny_masked(words: Sequence[str] = WORDS, seed: int = 0, token_budget: int =
     for parameter in model.parameters():
         if parameter.dim() > 1:
             parameter.normal_(std=0.3)
-    return MaskedScorer(LoadedModel("tiny-bert", "random", model, tokenizer, torch.device("cpu"), "float32"), token_budget=token_budget)
+    return MaskedScorer(
+        LoadedModel("tiny-bert", "random", model, tokenizer, torch.device("cpu"), "float32"),
+        token_budget=token_budget,
+    )

@@ -8,9 +8,25 @@ from pathlib import Path
 
 import pandas as pd
 
-from fluent.records.dump import Dump, dump_columns, write_dump
+from fluent_mlama.records.dump import Dump, dump_columns, write_dump
 
-CITIES = ("Avel", "Brun", "Corda", "Dall", "Enth", "Firl", "Goss", "Harn", "Ilva", "Jost", "Krem", "Lund", "Mirn", "Norr", "Ost")
+CITIES = (
+    "Avel",
+    "Brun",
+    "Corda",
+    "Dall",
+    "Enth",
+    "Firl",
+    "Goss",
+    "Harn",
+    "Ilva",
+    "Jost",
+    "Krem",
+    "Lund",
+    "Mirn",
+    "Norr",
+    "Ost",
+)
 
 
 def small_dump(
@@ -51,7 +67,9 @@ def small_dump(
         rows.append(row)
     frame = pd.DataFrame(rows)
     kind = "paper" if protocol == "paper" else "corrected"
-    columns = [c for c in frame if c not in dump_columns(kind, verbalisations)] + dump_columns(kind, verbalisations)
+    columns = [c for c in frame if c not in dump_columns(kind, verbalisations)] + dump_columns(
+        kind, verbalisations
+    )
     return Dump(lang, relation, tuple(verbalisations), kind, frame[columns])
 
 
@@ -82,7 +100,10 @@ def _corrected_cells(v: str, draw: random.Random) -> dict[str, object]:
 
 
 def write_small_dumps(
-    folder: Path, langs: Sequence[str] = ("ru", "cs"), relations: Sequence[str] = ("P19", "P36"), **options: object
+    folder: Path,
+    langs: Sequence[str] = ("ru", "cs"),
+    relations: Sequence[str] = ("P19", "P36"),
+    **options: object,
 ) -> Path:
     """A folder of small dumps."""
     folder.mkdir(parents=True, exist_ok=True)

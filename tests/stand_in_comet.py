@@ -39,11 +39,16 @@ if mode in LAST_WORDS:
     print("Traceback (most recent call last):", file=sys.stderr)
     sys.exit(LAST_WORDS[mode])
 
-sources = [line.strip() for line in Path(options.sources).read_text(encoding="utf-8").split("\n")][:-1]
+sources = [line.strip() for line in Path(options.sources).read_text(encoding="utf-8").split("\n")][
+    :-1
+]
 found = {}
 for name in options.translations:
     sentences = [line.strip() for line in Path(name).read_text(encoding="utf-8").split("\n")][:-1]
-    rows = [{"src": s, "mt": t, "COMET": len(t) / 8 - len(s) / 16} for s, t in zip(sources, sentences, strict=True)]
+    rows = [
+        {"src": s, "mt": t, "COMET": len(t) / 8 - len(s) / 16}
+        for s, t in zip(sources, sentences, strict=True)
+    ]
     found[name] = rows[: len(rows) // 2] if mode == "short" else rows
     if not options.only_system:
         for number, row in enumerate(rows):
@@ -51,5 +56,7 @@ for name in options.translations:
     print(f"{name}\tscore: {sum(row['COMET'] for row in rows) / len(rows):.4f}")
 if options.to_json and mode != "silent":
     text = json.dumps(found, ensure_ascii=False, indent=4)
-    Path(options.to_json).write_text(text[: len(text) // 2] if mode == "half" else text, encoding="utf-8")
+    Path(options.to_json).write_text(
+        text[: len(text) // 2] if mode == "half" else text, encoding="utf-8"
+    )
     print(f"Predictions saved in: {options.to_json}.")

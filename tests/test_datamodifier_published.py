@@ -13,10 +13,10 @@ import pytest
 from rapidfuzz.distance import Levenshtein
 
 from datamodifier import DataModifier
-from fluent.records.benchmark import ERROR, find_benchmarks, read_benchmark
-from fluent.records.source import open_source
-from fluent.translating.document import DocumentTranslator
-from fluent.translating.wikidata import Names
+from fluent_mlama.records.benchmark import ERROR, find_benchmarks, read_benchmark
+from fluent_mlama.records.source import open_source
+from fluent_mlama.translating.document import DocumentTranslator
+from fluent_mlama.translating.wikidata import Names
 from reader import MLama
 
 EXCEPTIONS = {("ru", "P19"), ("ru", "P36"), ("ru", "P103")}
@@ -28,11 +28,17 @@ class PublishedNames:
     """The published aliases: the English label, then names in the target language."""
 
     def __init__(self, table: pd.DataFrame) -> None:
-        self._aliases = {uri: aliases.split("|||") for uri, aliases in zip(table["obj_uri"], table["aliases"], strict=True)}
+        self._aliases = {
+            uri: aliases.split("|||")
+            for uri, aliases in zip(table["obj_uri"], table["aliases"], strict=True)
+        }
 
     def names(self, uris: Sequence[str], language: str) -> dict[str, Names]:
         known = {uri: self._aliases[uri] for uri in uris if uri in self._aliases}
-        return {uri: Names(names[0]) if language == "en" else Names("", tuple(names[1:])) for uri, names in known.items()}
+        return {
+            uri: Names(names[0]) if language == "en" else Names("", tuple(names[1:]))
+            for uri, names in known.items()
+        }
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +51,18 @@ def gt_doc(tmp_path_factory: pytest.TempPathFactory, published: Path) -> Path:
     return folder
 
 
-def rebuilt(published: Path, gt_doc: Path, relations: Sequence[str] = ()) -> Iterator[tuple[str, str, DataModifier, pd.DataFrame]]:
+def rebuilt(
+    published: Path, gt_doc: Path, relations: Sequence[str] = ()
+) -> Iterator[tuple[str, str, DataModifier, pd.DataFrame]]:
     """Language, relation, ours with the translations as they came, and the published table."""
     mlama = MLama(published / "mlama1.1_subset.zip")
     source = open_source(published / "fluent_mlama" / "fixed_data.zip")
     for lang, relation, spec, _ in find_benchmarks(source):
-        if lang in {"ru", "es", "zh"} and (lang, relation) not in EXCEPTIONS and relation in (relations or [relation]):
+        if (
+            lang in {"ru", "es", "zh"}
+            and (lang, relation) not in EXCEPTIONS
+            and relation in (relations or [relation])
+        ):
             modifier = DataModifier(mlama, lang, relation)
             modifier.add_translations("gt", DocumentTranslator(gt_doc), mend=False)
             yield lang, relation, modifier, read_benchmark(source, lang, relation, spec).table
@@ -70,7 +82,10 @@ def in_a_failure_class(sentence: str, prompt: str, form: str, label: str, lang: 
     if not len(label_words) <= len(words) < len(label_words) + 2:
         return True
     alike = Levenshtein.normalized_similarity
-    return min(alike(form.lower(), label.lower()), alike(words[0].lower(), label_words[0].lower())) < 0.5
+    return (
+        min(alike(form.lower(), label.lower()), alike(words[0].lower(), label_words[0].lower()))
+        < 0.5
+    )
 
 
 def test_translations_and_labels_cell_by_cell(published: Path, gt_doc: Path) -> None:
@@ -83,7 +98,10 @@ def test_translations_and_labels_cell_by_cell(published: Path, gt_doc: Path) -> 
         assert ours == sorted(map(tuple, theirs[columns].to_numpy())), (lang, relation)
         compared += len(ours)
         labels = ["sub_uri", "obj_uri", "sub_label", "obj_label", "template", "template_prompt"]
-        differing[lang] += len(set(map(tuple, modifier.table[labels].to_numpy())) - set(map(tuple, theirs[labels].to_numpy())))
+        differing[lang] += len(
+            set(map(tuple, modifier.table[labels].to_numpy()))
+            - set(map(tuple, theirs[labels].to_numpy()))
+        )
     assert compared == 15961
     assert dict(differing) == {"ru": 0, "es": 0, "zh": 16}
 
@@ -96,11 +114,22 @@ def agreement(published: Path, gt_doc: Path, relations: Sequence[str] = ()) -> t
         modifier.add_prompt_obj_split()
         keys = ["sub_uri", "obj_uri", "en_template", "gt_translation"]
         split = ["obj_label", "gt_prompt", "gt_infl_object"]
-        both = theirs[keys + split].merge(modifier.table[keys + split], on=keys, suffixes=("", "_ours"))
+        both = theirs[keys + split].merge(
+            modifier.table[keys + split], on=keys, suffixes=("", "_ours")
+        )
         for cells in both.to_dict("records"):
-            if not in_a_failure_class(cells["gt_translation"], cells["gt_prompt"], cells["gt_infl_object"], cells["obj_label"], lang):
+            if not in_a_failure_class(
+                cells["gt_translation"],
+                cells["gt_prompt"],
+                cells["gt_infl_object"],
+                cells["obj_label"],
+                lang,
+            ):
                 rows += 1
-                agreeing += (cells["gt_prompt"], cells["gt_infl_object"]) == (cells["gt_prompt_ours"], cells["gt_infl_object_ours"])
+                agreeing += (cells["gt_prompt"], cells["gt_infl_object"]) == (
+                    cells["gt_prompt_ours"],
+                    cells["gt_infl_object_ours"],
+                )
     return rows, agreeing
 
 

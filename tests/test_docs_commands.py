@@ -13,10 +13,30 @@ from pathlib import Path
 
 import pytest
 
-from fluent.scoring.causal import CausalScorer
+from fluent_mlama.scoring.causal import CausalScorer
 from tests.conftest import ROOT
-from tests.docs_commands import Step, make_scratch, missing_lines, module_of, pages, run_command, split, steps_of, untagged_commands
-from tests.docs_instead import AS_WRITTEN, CLUSTER, CLUSTER_PROGRAMS, HARMLESS, INSTEAD, NOT_OURS, PARSE, PEERS, Instead
+from tests.docs_commands import (
+    Step,
+    make_scratch,
+    missing_lines,
+    module_of,
+    pages,
+    run_command,
+    split,
+    steps_of,
+    untagged_commands,
+)
+from tests.docs_instead import (
+    AS_WRITTEN,
+    CLUSTER,
+    CLUSTER_PROGRAMS,
+    HARMLESS,
+    INSTEAD,
+    NOT_OURS,
+    PARSE,
+    PEERS,
+    Instead,
+)
 
 PAGES = [str(path.relative_to(ROOT)) for path in pages(ROOT)]
 INSTALLING = Instead("installs, deletes or runs for long: make prints what it would do", PARSE)
@@ -49,7 +69,9 @@ def way_of(step: Step) -> Instead | None:
     if step.kind == "inline" and module_of(words)[0] is not None and len(module_of(words)[1]) < 2:
         return Instead(MENTION.why, f"{text} --help")
     ours = text in NOT_OURS or module_of(words)[0] is not None or words[0] in HARMLESS
-    assert ours, f"{step}: no command of ours; say in tests/docs_instead.py what is run in its place, and why"
+    assert ours, (
+        f"{step}: no command of ours; say in tests/docs_instead.py what is run in its place, and why"
+    )
     return None
 
 
@@ -62,7 +84,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         for file in sorted(starter.rglob("*.jsonl")):
             archive.write(file, Path("mlama1.1") / file.relative_to(starter))
     quiet = type("Quiet", (http.server.SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
-    serving = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(quiet, directory=str(folder)))
+    serving = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(quiet, directory=str(folder))
+    )
     threading.Thread(target=serving.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{serving.server_port}/mlama1.1.zip"
     serving.shutdown()
@@ -70,14 +94,20 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, smollm2: CausalScorer, server: str) -> Path:
+def scratch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, smollm2: CausalScorer, server: str
+) -> Path:
     """A copy of the repository to work in; the embedded model is loaded once for all commands."""
-    import fluent.scoring.causal as causal
+    import fluent_mlama.scoring.causal as causal
 
     folder = make_scratch(ROOT, tmp_path / "repository")
     venv.create(folder / ".venv")
     load = causal.load_scorer
-    monkeypatch.setattr(causal, "load_scorer", lambda model, **options: smollm2 if model == "smollm2" else load(model, **options))
+    monkeypatch.setattr(
+        causal,
+        "load_scorer",
+        lambda model, **options: smollm2 if model == "smollm2" else load(model, **options),
+    )
     monkeypatch.setenv("FLUENT_MLAMA_URL", server)
     monkeypatch.chdir(folder)
     return folder
@@ -90,7 +120,9 @@ def fingerprint_of_repository() -> dict[str, tuple[int, int]]:
         for file in (ROOT / name).rglob("*")
     ]
     return {
-        str(file): (file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file() and "__pycache__" not in file.parts
+        str(file): (file.stat().st_size, file.stat().st_mtime_ns)
+        for file in files
+        if file.is_file() and "__pycache__" not in file.parts
     }
 
 
@@ -108,22 +140,39 @@ def run_page(page: str, scratch: Path, *, slow: bool) -> Counter[str]:
             exec(compile(step.text, str(step), "exec"), namespace)
             ways["as written"] += 1
         elif step.kind == "output":
-            shown = (scratch / step.name).read_text(encoding="utf-8") if step.name and exact else printed
-            assert not exact or missing_lines(step.text, shown) == [], f"{step.page}:{step.line}: is not so\n{shown}"
+            shown = (
+                (scratch / step.name).read_text(encoding="utf-8")
+                if step.name and exact
+                else printed
+            )
+            assert not exact or missing_lines(step.text, shown) == [], (
+                f"{step.page}:{step.line}: is not so\n{shown}"
+            )
         elif step.text in NOT_OURS:
             ways["not ours"] += 1
         else:
             way = way_of(step)
             command = step.text if way is None else way.command(step.text, slow=slow)
             parse_only = command == PARSE
-            printed, exact = run_command(step.text if parse_only else command, ROOT, parse_only=parse_only), command == step.text
-            ways["parsed" if parse_only or command.endswith("--help") else "as written" if exact else "stand-in"] += 1
+            printed, exact = (
+                run_command(step.text if parse_only else command, ROOT, parse_only=parse_only),
+                command == step.text,
+            )
+            ways[
+                "parsed"
+                if parse_only or command.endswith("--help")
+                else "as written"
+                if exact
+                else "stand-in"
+            ] += 1
     return ways
 
 
 @pytest.mark.model
 @pytest.mark.parametrize("page", PAGES)
-def test_every_command_runs(page: str, scratch: Path, record_property: pytest.RecordProperty) -> None:
+def test_every_command_runs(
+    page: str, scratch: Path, record_property: pytest.RecordProperty
+) -> None:
     before = fingerprint_of_repository()
     ways = run_page(page, scratch, slow=False)
     record_property("ways", dict(ways))
@@ -134,7 +183,12 @@ def test_every_command_runs(page: str, scratch: Path, record_property: pytest.Re
 @pytest.mark.slow
 @pytest.mark.model
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if any((way := INSTEAD.get(step.text)) and way.slow for step in steps_of(ROOT / page, ROOT))]
+    "page",
+    [
+        page
+        for page in PAGES
+        if any((way := INSTEAD.get(step.text)) and way.slow for step in steps_of(ROOT / page, ROOT))
+    ],
 )
 def test_what_only_takes_long_runs_as_written(page: str, scratch: Path) -> None:
     before = fingerprint_of_repository()
@@ -143,7 +197,9 @@ def test_what_only_takes_long_runs_as_written(page: str, scratch: Path) -> None:
 
 
 def _on_data() -> Iterator[object]:
-    for step in filter(needs_data, (step for page in PAGES for step in steps_of(ROOT / page, ROOT))):
+    for step in filter(
+        needs_data, (step for page in PAGES for step in steps_of(ROOT / page, ROOT))
+    ):
         way = INSTEAD.get(" ".join(step.text.split()), Instead("", AS_WRITTEN))
         for choice, marks in ((way.quick, ()), (way.slow, pytest.mark.slow)):
             if choice not in {"", PARSE}:
@@ -174,6 +230,8 @@ def test_commands_are_counted() -> None:
     assert sorted((set(INSTEAD) | set(NOT_OURS)) - written) == []
     assert [command for page in PAGES for command in untagged_commands(ROOT / page)] == []
     ways = Counter(_quick_way(step) for step in commands)
-    later = sum(1 for step in commands if (way := way_of(step)) is not None and way.slow == AS_WRITTEN)
+    later = sum(
+        1 for step in commands if (way := way_of(step)) is not None and way.slow == AS_WRITTEN
+    )
     print(f"\n{len(commands)} commands: {dict(ways)}, {later} of them as written in the slow tests")
     assert ways.total() == len(commands) > 90

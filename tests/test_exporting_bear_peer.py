@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 import script
-from fluent.ranking.corrected import corrected_task
-from fluent.ranking.task import Question
-from fluent.records.benchmark import read_benchmark
-from fluent.records.source import open_source
-from fluent.scoring.causal import CausalScorer
+from fluent_mlama.ranking.corrected import corrected_task
+from fluent_mlama.ranking.task import Question
+from fluent_mlama.records.benchmark import read_benchmark
+from fluent_mlama.records.source import open_source
+from fluent_mlama.scoring.causal import CausalScorer
 from tests.peers import peers_python, run_peer
 
 STARTER = "fixed_data/starter"
@@ -44,9 +44,24 @@ print(json.dumps({"accuracy": results.get_metrics("accuracy"), "by_relation": by
 
 def test_lm_pub_quiz_reads_every_row_and_answer(root: Path, tmp_path: Path) -> None:
     python = peers_python(root, "lm_pub_quiz")
-    script.main(["export", "bear", "--data", str(root / STARTER), "-l", "ru,zh", "--out", str(tmp_path / "bear")])
+    script.main(
+        [
+            "export",
+            "bear",
+            "--data",
+            str(root / STARTER),
+            "-l",
+            "ru,zh",
+            "--out",
+            str(tmp_path / "bear"),
+        ]
+    )
     for name in ("ru_template", "ru_phrasebook", "zh_phrasebook"):
-        read = json.loads(run_peer(python, ["-c", READ, str(tmp_path / "bear" / name)], cwd=tmp_path).split("\n")[-2])
+        read = json.loads(
+            run_peer(python, ["-c", READ, str(tmp_path / "bear" / name)], cwd=tmp_path).split("\n")[
+                -2
+            ]
+        )
         lang, v = name.split("_")
         sentences: dict[str, set[str]] = {}
         for one in read.values():
@@ -64,14 +79,31 @@ def test_lm_pub_quiz_reads_every_row_and_answer(root: Path, tmp_path: Path) -> N
 
 @pytest.mark.slow
 @pytest.mark.model
-def test_lm_pub_quiz_scores_sentences_as_the_engine_does(smollm2: CausalScorer, root: Path, tmp_path: Path) -> None:
-    from fluent.scoring.embedded import embedded_model_folder
+def test_lm_pub_quiz_scores_sentences_as_the_engine_does(
+    smollm2: CausalScorer, root: Path, tmp_path: Path
+) -> None:
+    from fluent_mlama.scoring.embedded import embedded_model_folder
 
     python = peers_python(root, "lm_pub_quiz")
-    script.main(["export", "bear", "--data", str(root / STARTER), "-l", "ru", "-r", "P463,P407", "--out", str(tmp_path / "bear")])
+    script.main(
+        [
+            "export",
+            "bear",
+            "--data",
+            str(root / STARTER),
+            "-l",
+            "ru",
+            "-r",
+            "P463,P407",
+            "--out",
+            str(tmp_path / "bear"),
+        ]
+    )
     folder = tmp_path / "bear" / "ru_phrasebook"
     chosen = json.dumps({"P463": [0, 9, 18, 27], "P407-1": [0, 11, 22], "P407-2": [0]})
-    told = run_peer(python, ["-c", SCORE, str(folder), str(embedded_model_folder()), chosen], cwd=tmp_path)
+    told = run_peer(
+        python, ["-c", SCORE, str(folder), str(embedded_model_folder()), chosen], cwd=tmp_path
+    )
     found = json.loads(told.split("\n")[-2])
     differences, hits = [], []
     for one in found["rows"]:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import script
-from fluent.ranking.corrected import corrected_ranks, corrected_task
-from fluent.ranking.task import Question, score_table
-from fluent.records.benchmark import read_benchmark
-from fluent.records.source import open_source
-from fluent.scoring.causal import CausalScorer
+from fluent_mlama.ranking.corrected import corrected_ranks, corrected_task
+from fluent_mlama.ranking.task import Question, score_table
+from fluent_mlama.records.benchmark import read_benchmark
+from fluent_mlama.records.source import open_source
+from fluent_mlama.scoring.causal import CausalScorer
 from tests.peers import peers_python, run_peer
 
 STARTER = "fixed_data/starter"
@@ -39,50 +39,97 @@ print(json.dumps({"groups": sorted(loaded["groups"]), "tasks": told}))
 
 def test_the_harness_asks_what_the_engine_is_asked(root: Path, tmp_path: Path) -> None:
     python = peers_python(root, "lm_eval")
-    script.main(["export", "lm-eval", "--data", str(root / STARTER), "-l", "ru,zh", "-r", "P407", "--out", str(tmp_path / "tasks")])
-    loaded = json.loads(run_peer(python, ["-c", LOAD, str(tmp_path / "tasks")], cwd=tmp_path).split("\n")[-2])
+    script.main(
+        [
+            "export",
+            "lm-eval",
+            "--data",
+            str(root / STARTER),
+            "-l",
+            "ru,zh",
+            "-r",
+            "P407",
+            "--out",
+            str(tmp_path / "tasks"),
+        ]
+    )
+    loaded = json.loads(
+        run_peer(python, ["-c", LOAD, str(tmp_path / "tasks")], cwd=tmp_path).split("\n")[-2]
+    )
     assert loaded["groups"] == ["fluent_mlama", "fluent_mlama_phrasebook", "fluent_mlama_template"]
-    assert sorted(loaded["tasks"]) == [f"fluent_mlama_{lang}_{v}" for lang in ("ru", "zh") for v in ("phrasebook", "template")]
+    assert sorted(loaded["tasks"]) == [
+        f"fluent_mlama_{lang}_{v}" for lang in ("ru", "zh") for v in ("phrasebook", "template")
+    ]
     for name, told in loaded["tasks"].items():
         _, _, lang, v = name.split("_")
         benchmark = read_benchmark(open_source(root / STARTER), lang, "P407")
-        question = next(q for q in corrected_task(benchmark, benchmark.verbalisations).questions if q.verbalisation == v)
-        asked = [(question.request.prompt, candidate.text + candidate.tail) for candidate in question.request.candidates]
+        question = next(
+            q
+            for q in corrected_task(benchmark, benchmark.verbalisations).questions
+            if q.verbalisation == v
+        )
+        asked = [
+            (question.request.prompt, candidate.text + candidate.tail)
+            for candidate in question.request.candidates
+        ]
         assert told["documents"] == 32
         assert sorted(map(tuple, told["requests"])) == sorted(asked)
-        gold = {asked[number] for number, choice in enumerate(question.choices) if choice.entity == question.obj_uri}
+        gold = {
+            asked[number]
+            for number, choice in enumerate(question.choices)
+            if choice.entity == question.obj_uri
+        }
         assert {tuple(told["requests"][number]) for number in told["gold"]} == gold
 
 
 @pytest.mark.slow
 @pytest.mark.model
-def test_the_harness_scores_fifty_facts_as_the_engine_does(smollm2: CausalScorer, root: Path, tmp_path: Path) -> None:
+def test_the_harness_scores_fifty_facts_as_the_engine_does(
+    smollm2: CausalScorer, root: Path, tmp_path: Path
+) -> None:
     python = peers_python(root, "lm_eval")
-    script.main(["export", "lm-eval", "--data", str(root / STARTER), "-l", "ru,zh,es", "--out", str(tmp_path / "tasks")])
+    script.main(
+        [
+            "export",
+            "lm-eval",
+            "--data",
+            str(root / STARTER),
+            "-l",
+            "ru,zh,es",
+            "--out",
+            str(tmp_path / "tasks"),
+        ]
+    )
     samples = {f"fluent_mlama_{task}": documents for task, documents in ASKED.items()}
     assert sum(map(len, samples.values())) == 50
     logged = run_harness(python, tmp_path, samples)
     differences, straddling, facts = [], 0, 0
     for task, documents in logged.items():
-        ours, hits = ask_engine(smollm2, root / STARTER, *task.removeprefix("fluent_mlama_").split("_"), documents)
+        ours, hits = ask_engine(
+            smollm2, root / STARTER, *task.removeprefix("fluent_mlama_").split("_"), documents
+        )
         for logged_document in documents:
             document = logged_document["doc"]
             key = (document["relation"], document["row"])
             facts += 1
             assert logged_document["acc"] == hits[key], f"{task} {key}"
-            for (answer,), entity, form in zip(logged_document["resps"], document["entities"], document["forms"], strict=True):
+            for (answer,), entity, form in zip(
+                logged_document["resps"], document["entities"], document["forms"], strict=True
+            ):
                 logprob, straddles = ours[key][entity, form]
                 straddling += straddles
                 if not straddles:
                     differences.append(abs(float(answer[0]) - logprob))
     assert facts == 50
-    print(f"{facts} facts, {len(differences)} candidates: largest gap {max(differences):.1e}; straddling: {straddling}")
+    print(
+        f"{facts} facts, {len(differences)} candidates: largest gap {max(differences):.1e}; straddling: {straddling}"
+    )
     assert max(differences) < 1e-3
 
 
 def run_harness(python: Path, folder: Path, samples: dict[str, list[int]]) -> dict[str, list[dict]]:
     """Task -> its logged documents, as the harness wrote them down."""
-    from fluent.scoring.embedded import embedded_model_folder
+    from fluent_mlama.scoring.embedded import embedded_model_folder
 
     words = [
         "-m", "lm_eval", "run", "--model", "hf", "--model_args", f"pretrained={embedded_model_folder()},dtype=float32,add_bos_token=True",
@@ -93,7 +140,9 @@ def run_harness(python: Path, folder: Path, samples: dict[str, list[int]]) -> di
     logged: dict[str, list[dict]] = {}
     for task in samples:
         (path,) = (folder / "out").rglob(f"samples_{task}_*.jsonl")
-        logged[task] = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+        logged[task] = [
+            json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line
+        ]
     return logged
 
 
@@ -104,10 +153,16 @@ def ask_engine(
     scores: dict[tuple[str, int], dict[Pair, tuple[float, bool]]] = {}
     hits: dict[tuple[str, int], int] = {}
     for relation in dict.fromkeys(document["doc"]["relation"] for document in documents):
-        rows = {document["doc"]["row"] for document in documents if document["doc"]["relation"] == relation}
+        rows = {
+            document["doc"]["row"]
+            for document in documents
+            if document["doc"]["relation"] == relation
+        }
         benchmark = read_benchmark(open_source(data), lang, relation)
         task = corrected_task(benchmark, benchmark.verbalisations)
-        questions: list[Question] = [q for q in task.questions if q.row in rows and q.verbalisation == verbalisation]
+        questions: list[Question] = [
+            q for q in task.questions if q.row in rows and q.verbalisation == verbalisation
+        ]
         answers = scorer.score([question.request for question in questions], tokenisation="joint")
         only = type(task)(benchmark, (verbalisation,), "corrected", "joint", tuple(questions), {})
         ranks = corrected_ranks(score_table(only, dict(enumerate(answers)), {}), (verbalisation,))

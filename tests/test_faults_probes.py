@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.cpopqa.__main__ import main as cpopqa
+from fluent_mlama.cpopqa.__main__ import main as cpopqa
 from tests.fault_world import ROOT, finish, leave_packs, leftovers, outputs
 from tests.mlama_world import write_toy
 from tests.translating_world import PEOPLE, translate, write_mlama
@@ -23,15 +23,15 @@ KILLS = 12
 
 BEGIN = """
 import os, sys, time
-from fluent.console import run_main
+from fluent_mlama.console import run_main
 pause = float(os.environ["PAUSE"])
 """
 ZHOBLIMP = (
     BEGIN
     + """
-import probes.zhoblimp.evaluate as evaluate
-import probes.zhoblimp.models as models
-from probes.zhoblimp.__main__ import main
+import fluent_mlama.zhoblimp.evaluate as evaluate
+import fluent_mlama.zhoblimp.models as models
+from fluent_mlama.zhoblimp.__main__ import main
 from tests.test_zhoblimp_evaluate import CharacterScorer
 
 class Slow(CharacterScorer):
@@ -46,8 +46,8 @@ evaluate.load = lambda target, **_: Slow(lambda text, end: -(ord(text[end]) % 13
 CPOPQA = (
     BEGIN
     + """
-import fluent.scoring.causal as causal
-from probes.cpopqa.__main__ import main
+import fluent_mlama.scoring.causal as causal
+from fluent_mlama.cpopqa.__main__ import main
 from tests.stand_in import StandInScorer
 
 class Slow(StandInScorer):
@@ -61,8 +61,8 @@ causal.load_scorer = lambda name, **_: Slow(name)
 MLAMA = (
     BEGIN
     + """
-import probes.mlama.query as query
-from probes.mlama.__main__ import main
+import fluent_mlama.mlama.query as query
+from fluent_mlama.mlama.__main__ import main
 from tests.mlama_world import tiny_masked
 
 def load(options):
@@ -78,7 +78,7 @@ DATAMODIFIER = (
     BEGIN
     + """
 from datamodifier import main
-from fluent.translating import file
+from fluent_mlama.translating import file
 
 translate = file.FileTranslator.translate
 file.FileTranslator.costly = True  # kept in the store, as a service's answers are
@@ -103,26 +103,57 @@ def zhoblimp(folder: Path, out: Path) -> list[str]:
     for uid in ("a", "b", "c"):
         texts = [(f"{uid} {number} 好", f"{number} {uid} 好") for number in range(20)]
         rows = [
-            {"UID": uid, "phenomenon": uid, "sentence_good": good, "sentence_bad": bad, "pairID": number}
+            {
+                "UID": uid,
+                "phenomenon": uid,
+                "sentence_good": good,
+                "sentence_bad": bad,
+                "pairID": number,
+            }
             for number, (good, bad) in enumerate(texts)
         ]
-        (data / f"{uid}.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+        (data / f"{uid}.jsonl").write_text(
+            "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
+        )
     return ["evaluate", "--model", "toy", "--data", str(data), "--out", str(out), "--no-plots"]
 
 
 def mlama(folder: Path, out: Path) -> list[str]:
     if not (folder / "toy").exists():
         write_toy(folder / "toy")
-    return ["query", "--model", "toy", "--method", "tyq", "--data", str(folder / "toy"), "--out", str(out)]
+    return [
+        "query",
+        "--model",
+        "toy",
+        "--method",
+        "tyq",
+        "--data",
+        str(folder / "toy"),
+        "--out",
+        str(out),
+    ]
 
 
 def datamodifier(folder: Path, out: Path) -> list[str]:
     if not (folder / "mlama").exists():
         write_mlama(folder / "mlama")
         cities = ["Paris", "Berlin", "Rome", "London", "Moscow", "Prague"] * 2
-        sentences = [f"{who} was born in {city} ." for who, city in zip(PEOPLE, cities, strict=True)]
-        (folder / "own.tsv").write_text("".join(f"{one}\t{translate(one)}\n" for one in sentences), encoding="utf-8")
-    words = ["-l", "ru", "--mlama", str(folder / "mlama"), "--translator", f"own=file:{folder / 'own.tsv'}", "--aliases", "none"]
+        sentences = [
+            f"{who} was born in {city} ." for who, city in zip(PEOPLE, cities, strict=True)
+        ]
+        (folder / "own.tsv").write_text(
+            "".join(f"{one}\t{translate(one)}\n" for one in sentences), encoding="utf-8"
+        )
+    words = [
+        "-l",
+        "ru",
+        "--mlama",
+        str(folder / "mlama"),
+        "--translator",
+        f"own=file:{folder / 'own.tsv'}",
+        "--aliases",
+        "none",
+    ]
     return [*words, "--out", str(out), "--store", str(out.with_suffix(".sqlite"))]
 
 
@@ -157,8 +188,12 @@ def kill_at_random(code: str, words: list[str], usual: float, moments: random.Ra
     return KILLS
 
 
-@pytest.mark.parametrize(("case", "record"), [("zhoblimp evaluate", "*.run.json"), ("mlama query", "toy/**/*.run.json")])
-def test_packs_of_a_run_that_was_killed_just_before_it_forgot_them(case: str, record: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("case", "record"), [("zhoblimp evaluate", "*.run.json"), ("mlama query", "toy/**/*.run.json")]
+)
+def test_packs_of_a_run_that_was_killed_just_before_it_forgot_them(
+    case: str, record: str, tmp_path: Path
+) -> None:
     code, words_for = CASES[case]
     out = tmp_path / "out"
     assert finish(start(code, words_for(tmp_path, out), pause=0))[0] == 0
@@ -190,12 +225,27 @@ def test_killed_at_random_moments_the_outputs_are_the_same(case: str, tmp_path: 
 def test_answers_of_a_killed_cpopqa_are_the_same_in_any_order(tmp_path: Path) -> None:
     """Answers are kept as they come, so a run that goes on may have them in another order."""
     names = ("one", "two", "three", "four", "five", "six", "seven")
-    lines = ["item,group,US", *(f"{group}{name},{group},{place}" for group in "xy" for place, name in enumerate(names))]
+    lines = [
+        "item,group,US",
+        *(f"{group}{name},{group},{place}" for group in "xy" for place, name in enumerate(names)),
+    ]
     (tmp_path / "things.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     found = []
     for name in ("whole", "killed"):
         data = tmp_path / name
-        build = ["build", "--concepts", str(tmp_path / "things.csv"), "--n", "2,3", "--rounds", "2", "--questions", "6", "--shots", "1"]
+        build = [
+            "build",
+            "--concepts",
+            str(tmp_path / "things.csv"),
+            "--n",
+            "2,3",
+            "--rounds",
+            "2",
+            "--questions",
+            "6",
+            "--shots",
+            "1",
+        ]
         assert cpopqa([*build, "--wording", "{concepts}: {options}?", "--out", str(data)]) == 0
         words = ["rank", "--data", str(data), "--model", "toy"]
         if name == "whole":

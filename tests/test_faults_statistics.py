@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import stats
-from fluent.console import UserError
-from fluent.ranking.settings import Settings
-from fluent.records.run import run_path
-from fluent.records.scores import scores_path
-from fluent.reporting.loading import DumpFolder
+from fluent_mlama.console import UserError
+from fluent_mlama.ranking.settings import Settings
+from fluent_mlama.records.run import run_path
+from fluent_mlama.records.scores import scores_path
+from fluent_mlama.reporting.loading import DumpFolder
 from processor import Processor
 from tests.fault_world import flip_bit, read_only
 from tests.stand_in import StandInScorer, city_benchmark
@@ -22,7 +22,9 @@ NAME = "cs_P19_template_gt.tsv"
 @pytest.fixture
 def dumps(tmp_path: Path) -> Path:
     for relation in ("P19", "P36"):
-        Processor(city_benchmark(relation=relation), Settings(model="stand-in", out=tmp_path / "stats")).rank(StandInScorer())
+        Processor(
+            city_benchmark(relation=relation), Settings(model="stand-in", out=tmp_path / "stats")
+        ).rank(StandInScorer())
     return tmp_path / "stats"
 
 
@@ -40,7 +42,9 @@ def general(dumps: Path) -> str:
     return (tables / "general_table.tex").read_text(encoding="utf-8")
 
 
-def test_stats_names_a_changed_dump_and_its_tables_carry_the_name(dumps: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stats_names_a_changed_dump_and_its_tables_carry_the_name(
+    dumps: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = general(dumps)
     assert "changed by hand" not in before + capsys.readouterr().err
     change(dumps)
@@ -57,7 +61,9 @@ def test_a_dump_whose_record_has_no_hash_or_that_has_no_record_is_not_accused(du
     text = record.read_text(encoding="utf-8")
     folder = DumpFolder(dumps)
     assert folder.is_changed(NAME) and not folder.is_changed("cs_P36_template_gt.tsv")
-    record.write_text(text.replace('"dump_sha256": "', '"dump_sha256": "", "was": "'), encoding="utf-8")
+    record.write_text(
+        text.replace('"dump_sha256": "', '"dump_sha256": "", "was": "'), encoding="utf-8"
+    )
     assert not DumpFolder(dumps).is_changed(NAME)
     record.unlink()
     assert not DumpFolder(dumps).is_changed(NAME)
@@ -66,11 +72,15 @@ def test_a_dump_whose_record_has_no_hash_or_that_has_no_record_is_not_accused(du
 def test_the_report_names_it(dumps: Path) -> None:
     change(dumps)
     page = dumps.parent / "report.html"
-    assert stats.main(["report", "--stats", str(dumps), "--resamples", "200", "--out", str(page)]) == 0
+    assert (
+        stats.main(["report", "--stats", str(dumps), "--resamples", "200", "--out", str(page)]) == 0
+    )
     assert f"no longer tell what made them: {NAME}." in page.read_text(encoding="utf-8")
 
 
-def test_rerank_names_changed_dumps_and_damaged_scores(dumps: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rerank_names_changed_dumps_and_damaged_scores(
+    dumps: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def rerank(name: str) -> str:
         words = ["rerank", "--scores", str(dumps), "--out", str(dumps.parent / name / "stats")]
         assert stats.main(words) == 0
@@ -83,10 +93,14 @@ def test_rerank_names_changed_dumps_and_damaged_scores(dumps: Path, capsys: pyte
     scores.write_bytes(scores.read_bytes())
     assert str(scores) not in rerank("three")
     flip_bit(scores)
-    with pytest.raises(UserError, match="scores.parquet was cut off, damaged or changed since it was written"):
+    with pytest.raises(
+        UserError, match="scores.parquet was cut off, damaged or changed since it was written"
+    ):
         rerank("four")
     page = dumps.parent / "report.html"
-    with pytest.raises(UserError, match="scores.parquet was cut off, damaged or changed since it was written"):
+    with pytest.raises(
+        UserError, match="scores.parquet was cut off, damaged or changed since it was written"
+    ):
         stats.main(["report", "--stats", str(dumps), "--resamples", "200", "--out", str(page)])
 
 

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from fluent.console import UserError
-from fluent.records.run import file_sha256, run_path
-from fluent.scoring import embedded
-from fluent.translating.backend import Answer
-from fluent.translating.store import Key, ask
-from fluent.translating.store import Store as Translations
-from fluent.translating.wikidata import Names, Wikidata
-from probes.cpopqa.answers import Store as Answers
-from probes.mlama.query import Options, query
-from probes.zhoblimp.scores import Place, keep, kept, score_pairs
+from fluent_mlama.console import UserError
+from fluent_mlama.cpopqa.answers import Store as Answers
+from fluent_mlama.mlama.query import Options, query
+from fluent_mlama.records.run import file_sha256, run_path
+from fluent_mlama.scoring import embedded
+from fluent_mlama.translating.backend import Answer
+from fluent_mlama.translating.store import Key, ask
+from fluent_mlama.translating.store import Store as Translations
+from fluent_mlama.translating.wikidata import Names, Wikidata
+from fluent_mlama.zhoblimp.scores import Place, keep, kept, score_pairs
 from reader import MLama
 from tests.fault_world import flip_bit, small_disk
 from tests.mlama_world import FACTS, tiny_masked, write_toy
@@ -38,10 +38,16 @@ def translations(tmp_path: Path) -> Path:
 
 
 DAMAGE: dict[str, Callable[[Path], object]] = {
-    "text": lambda path: path.write_bytes(b"not a store at all, but long enough to be looked at" * 9),
+    "text": lambda path: path.write_bytes(
+        b"not a store at all, but long enough to be looked at" * 9
+    ),
     "cut": lambda path: path.write_bytes(path.read_bytes()[:5000]),
-    "broken pages": lambda path: path.write_bytes(path.read_bytes()[:4096] + b"\xff" * (path.stat().st_size - 4096)),
-    "another table": lambda path: sqlite3.connect(path).executescript("DROP TABLE answers; CREATE TABLE answers (x TEXT);"),
+    "broken pages": lambda path: path.write_bytes(
+        path.read_bytes()[:4096] + b"\xff" * (path.stat().st_size - 4096)
+    ),
+    "another table": lambda path: sqlite3.connect(path).executescript(
+        "DROP TABLE answers; CREATE TABLE answers (x TEXT);"
+    ),
 }
 
 
@@ -51,7 +57,10 @@ def test_a_damaged_store_is_named_and_left_as_it_is(damage: str, translations: P
         rest.unlink()
     DAMAGE[damage](translations)
     before = translations.read_bytes()
-    with pytest.raises(UserError, match=r"store .*store\.sqlite (is damaged|cannot be used)"), Translations(translations) as store:
+    with (
+        pytest.raises(UserError, match=r"store .*store\.sqlite (is damaged|cannot be used)"),
+        Translations(translations) as store,
+    ):
         list(ask(Parrot(), ITEMS[:5], store))
     assert translations.read_bytes()[:4096] == before[:4096]
 
@@ -60,7 +69,12 @@ def test_a_store_on_a_full_disk_is_named_and_keeps_what_it_has(tmp_path: Path) -
     path = tmp_path / "disk" / "store.sqlite"
     kept: list[Key] = []
     with small_disk(path.parent, "160k") as resize:
-        with pytest.raises(UserError, match=r"store .*store\.sqlite cannot be used \(.*full.*\): free space"), Translations(path) as store:
+        with (
+            pytest.raises(
+                UserError, match=r"store .*store\.sqlite cannot be used \(.*full.*\): free space"
+            ),
+            Translations(path) as store,
+        ):
             for number in range(100):
                 key = ("parrot", "1", "en", "ru", "plain", f"{number} {'x' * 4000}")
                 store.keep(key, Answer("y" * 4000))
@@ -80,7 +94,12 @@ def test_names_that_cannot_be_read_back_are_named(tmp_path: Path) -> None:
     path = tmp_path / "names.sqlite"
     Wikidata(path).close()
     with sqlite3.connect(path) as connection:
-        rows = [("Q1", "ru", '["a"]'), ("Q1", "mul", "[]"), ("Q2", "ru", '["b'), ("Q2", "mul", "[]")]
+        rows = [
+            ("Q1", "ru", '["a"]'),
+            ("Q1", "mul", "[]"),
+            ("Q2", "ru", '["b'),
+            ("Q2", "mul", "[]"),
+        ]
         connection.executemany("INSERT INTO terms VALUES (?, ?, 'x', ?)", rows)
     with pytest.raises(UserError, match=r'names\.sqlite is damaged \(aliases \["b\): move it away'):
         Wikidata(path).names(["Q1", "Q2"], "ru")
@@ -89,7 +108,9 @@ def test_names_that_cannot_be_read_back_are_named(tmp_path: Path) -> None:
     assert Wikidata(path).names(["Q1"], "ru") == {"Q1": Names("x", ("a",))}
 
 
-def test_a_damaged_copy_of_the_embedded_model_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_copy_of_the_embedded_model_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made: list[Path] = []
 
     def convert(source: Path, folder: Path) -> None:
@@ -120,7 +141,11 @@ def test_a_damaged_copy_of_the_embedded_model_is_made_anew(tmp_path: Path, monke
 
 
 def test_damaged_answers_of_the_mlama_probe_are_asked_again_or_named(tmp_path: Path) -> None:
-    data, options, scorer = MLama(write_toy(tmp_path / "toy")), Options("tiny", "tyq", tmp_path / "out"), tiny_masked()
+    data, options, scorer = (
+        MLama(write_toy(tmp_path / "toy")),
+        Options("tiny", "tyq", tmp_path / "out"),
+        tiny_masked(),
+    )
     files = query(data, options, scorer=scorer)
     assert len(files) == len(FACTS)
     whole = {path: path.read_bytes() for path in files}
@@ -182,9 +207,14 @@ def test_a_damaged_answer_in_the_middle_is_named(line: bytes, answers: Answers) 
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]"])
-def test_answers_without_a_record_of_what_made_them_are_not_gone_on_with(text: str, answers: Answers) -> None:
+def test_answers_without_a_record_of_what_made_them_are_not_gone_on_with(
+    text: str, answers: Answers
+) -> None:
     answers.run.write_text(text, encoding="utf-8")
     before = file_sha256(answers.lines)
     with pytest.raises(UserError, match=r"toy\.run\.json is missing or damaged"):
         answers.begin({"model": "m"})
-    assert file_sha256(answers.lines) == before and json.loads(answers.lines.read_bytes().split(b"\n")[0])["id"] == "0"
+    assert (
+        file_sha256(answers.lines) == before
+        and json.loads(answers.lines.read_bytes().split(b"\n")[0])["id"] == "0"
+    )

@@ -16,16 +16,16 @@ from fault_world import leave_packs
 from small_dumps import small_dump, write_small_dumps
 from stand_in import StandInScorer
 
-from fluent.console import UserError
-from fluent.fluency.comet import CometJudge
-from fluent.fluency.judging import Pair, probed_models, sentences, share_of_copies
-from fluent.fluency.lm import CIRCULAR, LanguageModelJudge, is_same_model
-from fluent.fluency.score_files import ScoreFiles, judge_table
-from fluent.linking import Unigrams
-from fluent.records.dump import write_dump
-from fluent.records.table import read_table
-from fluent.reporting.loading import DumpFolder, rank_table
-from fluent.scoring.contract import Candidate, Request
+from fluent_mlama.console import UserError
+from fluent_mlama.fluency.comet import CometJudge
+from fluent_mlama.fluency.judging import Pair, probed_models, sentences, share_of_copies
+from fluent_mlama.fluency.lm import CIRCULAR, LanguageModelJudge, is_same_model
+from fluent_mlama.fluency.score_files import ScoreFiles, judge_table
+from fluent_mlama.linking import Unigrams
+from fluent_mlama.records.dump import write_dump
+from fluent_mlama.records.table import read_table
+from fluent_mlama.reporting.loading import DumpFolder, rank_table
+from fluent_mlama.scoring.contract import Candidate, Request
 from grammeval import QECheck, main
 
 HERE = Path(__file__).parent
@@ -36,8 +36,15 @@ class Comet:
     """A ``comet-score`` that runs ``stand_in_comet.py``, and what it was asked."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.command, self.log, self._patch = folder / "comet-score", folder / "calls.jsonl", monkeypatch
-        self.command.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{HERE / "stand_in_comet.py"}" "$@"\n', encoding="utf-8")
+        self.command, self.log, self._patch = (
+            folder / "comet-score",
+            folder / "calls.jsonl",
+            monkeypatch,
+        )
+        self.command.write_text(
+            f'#!/bin/sh\nexec "{sys.executable}" "{HERE / "stand_in_comet.py"}" "$@"\n',
+            encoding="utf-8",
+        )
         self.command.chmod(self.command.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setenv("FLUENT_COMET_LOG", str(self.log))
         self.mode("ok")
@@ -46,7 +53,11 @@ class Comet:
         self._patch.setenv("FLUENT_COMET_MODE", name)
 
     def calls(self) -> list[dict[str, object]]:
-        return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()] if self.log.exists() else []
+        return (
+            [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
+            if self.log.exists()
+            else []
+        )
 
 
 @pytest.fixture
@@ -63,7 +74,11 @@ def test_comet_scores_by_file_in_calls_of_the_size_asked_for(comet: Comet, tmp_p
     assert judge.score(PAIRS, tmp_path / "work", "ru_P19") == expected(PAIRS)
     calls = comet.calls()
     assert len(calls) == 3
-    assert calls[0]["model"] == "wmt20-comet-qe-da" and calls[0]["batch_size"] == 40 and calls[0]["gpus"] == 0
+    assert (
+        calls[0]["model"] == "wmt20-comet-qe-da"
+        and calls[0]["batch_size"] == 40
+        and calls[0]["gpus"] == 0
+    )
     assert judge.label == "wmt20-comet-qe-da, z-scores, unbounded"
 
 
@@ -71,7 +86,10 @@ def test_comet_scores_by_file_in_calls_of_the_size_asked_for(comet: Comet, tmp_p
     ("mode", "says"),
     [
         ("crash", "out of memory"),
-        ("gated", "gated model: accept its licence at https://huggingface.co/Unbabel/wmt22-cometkiwi-da"),
+        (
+            "gated",
+            "gated model: accept its licence at https://huggingface.co/Unbabel/wmt22-cometkiwi-da",
+        ),
         ("unknown-model", "its licence must be accepted"),
         ("other", "stopped with status 1 (ValueError: something else)"),
         ("half", "cut off"),
@@ -79,35 +97,66 @@ def test_comet_scores_by_file_in_calls_of_the_size_asked_for(comet: Comet, tmp_p
         ("silent", "wrote no scores"),
     ],
 )
-def test_comet_that_fails_is_one_line_and_keeps_what_was_done(comet: Comet, tmp_path: Path, mode: str, says: str) -> None:
+def test_comet_that_fails_is_one_line_and_keeps_what_was_done(
+    comet: Comet, tmp_path: Path, mode: str, says: str
+) -> None:
     judge = CometJudge("Unbabel/wmt22-cometkiwi-da", command=comet.command, pairs_a_call=4)
     judge.score(PAIRS[:4], tmp_path / "work", "ru_P19")
     comet.mode(mode)
     with pytest.raises(UserError, match="go on") as caught:
         judge.score(PAIRS, tmp_path / "work", "ru_P19")
-    assert says in str(caught.value) and "\n" not in str(caught.value) and "ru_P19, sentences 5 to 8 of 10" in str(caught.value)
+    assert (
+        says in str(caught.value)
+        and "\n" not in str(caught.value)
+        and "ru_P19, sentences 5 to 8 of 10" in str(caught.value)
+    )
     comet.mode("ok")
     before = len(comet.calls())
     assert judge.score(PAIRS, tmp_path / "work", "ru_P19") == expected(PAIRS)
     assert len(comet.calls()) - before == 2
 
 
-def test_comet_that_is_not_installed_and_options_it_cannot_take(comet: Comet, tmp_path: Path) -> None:
+def test_comet_that_is_not_installed_and_options_it_cannot_take(
+    comet: Comet, tmp_path: Path
+) -> None:
     with pytest.raises(UserError, match="make comet"):
         CometJudge(command=tmp_path / "nothing")
     with pytest.raises(UserError, match="no COMET checkpoint"):
         CometJudge("nothing/model.ckpt", command=comet.command)
     with pytest.raises(UserError, match="1 sentences have no English one"):
-        CometJudge(command=comet.command).score([*PAIRS, Pair("", "Человек.")], tmp_path / "work", "ru_P19")
+        CometJudge(command=comet.command).score(
+            [*PAIRS, Pair("", "Человек.")], tmp_path / "work", "ru_P19"
+        )
     comet.command.chmod(0o644)
     with pytest.raises(UserError, match="does not start"):
         CometJudge(command=comet.command).score(PAIRS, tmp_path / "work", "ru_P19")
 
 
-def test_qe_command_with_comet_resumes_over_files(comet: Comet, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    stats = write_small_dumps(tmp_path / "stats", langs=("ru",), relations=("P19", "P36", "P103"), facts=12)
-    words = ["qe", "--stats", str(stats), "--back-end", "comet", "--comet", str(comet.command), "--out", str(tmp_path / "out")]
-    words += ["--tables", str(tmp_path / "tables"), "--graphs", str(tmp_path / "graphs"), "--pairs-a-call", "10"]
+def test_qe_command_with_comet_resumes_over_files(
+    comet: Comet, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stats = write_small_dumps(
+        tmp_path / "stats", langs=("ru",), relations=("P19", "P36", "P103"), facts=12
+    )
+    words = [
+        "qe",
+        "--stats",
+        str(stats),
+        "--back-end",
+        "comet",
+        "--comet",
+        str(comet.command),
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    words += [
+        "--tables",
+        str(tmp_path / "tables"),
+        "--graphs",
+        str(tmp_path / "graphs"),
+        "--pairs-a-call",
+        "10",
+    ]
     comet.mode("crash-after:4")
     with pytest.raises(UserError, match="ru_P19|ru_P36|ru_P103"):
         main(words)
@@ -117,10 +166,14 @@ def test_qe_command_with_comet_resumes_over_files(comet: Comet, tmp_path: Path, 
     assert len(comet.calls()) == 3 * 3 + 1  # 24 sentences a file, and the call that failed
     assert not list((tmp_path / "out").glob("*.work"))
     head, *rows = (tmp_path / "out" / "ru_P19_qe.tsv").read_text(encoding="utf-8").splitlines()
-    assert "gt_score [wmt20-comet-qe-da, z-scores, unbounded]" in head.split("\t") and len(rows) == 12
+    assert (
+        "gt_score [wmt20-comet-qe-da, z-scores, unbounded]" in head.split("\t") and len(rows) == 12
+    )
     assert "wmt20-comet-qe-da, z-scores, unbounded" in capsys.readouterr().out
     gains = read_table((tmp_path / "tables" / "qe_gains.tsv").read_bytes(), "gains")
-    assert set(gains["qe_delta"].astype(float)) == {5 / 8}  # "was " and "e" more than the template, eighths by the stand-in
+    assert set(gains["qe_delta"].astype(float)) == {
+        5 / 8
+    }  # "was " and "e" more than the template, eighths by the stand-in
     before = len(comet.calls())
     assert main([*words, "--exclude-short", "no"]) == 0
     assert len(comet.calls()) == before
@@ -128,14 +181,18 @@ def test_qe_command_with_comet_resumes_over_files(comet: Comet, tmp_path: Path, 
 
 def test_language_model_scores_are_the_engines_own(tmp_path: Path) -> None:
     scorer = StandInScorer()
-    (plain,) = scorer.score([Request("\n", (Candidate(PAIRS[0].sentence),))], tokenisation="joint")  # it has no BOS
+    (plain,) = scorer.score(
+        [Request("\n", (Candidate(PAIRS[0].sentence),))], tokenisation="joint"
+    )  # it has no BOS
     logprobs = plain.candidates[0].token_logprobs
     mean = LanguageModelJudge(scorer=scorer)
     assert mean.score(PAIRS[:1], tmp_path / "a", "ru_P19") == [pytest.approx(np.mean(logprobs))]
     assert mean.label == "stand-in, log-probability a token, natural log"
     unigrams = Unigrams({token: -2.0 - token % 3 for token in range(2000)}, "table.json")
     slor = LanguageModelJudge(scorer=scorer, unigrams=unigrams)
-    expected_slor = (sum(logprobs) - sum(unigrams.look_up(map(ord, PAIRS[0].sentence)))) / len(logprobs)
+    expected_slor = (sum(logprobs) - sum(unigrams.look_up(map(ord, PAIRS[0].sentence)))) / len(
+        logprobs
+    )
     assert slor.score(PAIRS[:1], tmp_path / "b", "ru_P19") == [pytest.approx(expected_slor)]
     assert slor.label == "stand-in, SLOR, natural log a token, unigrams table.json"
     with pytest.raises(UserError, match="--unigram"):
@@ -235,12 +292,17 @@ def test_files_of_scores_in_the_long_layout(tmp_path: Path) -> None:
     ]
     path = tmp_path / "scores.tsv"
     pd.DataFrame(rows, columns=ScoreFiles.LONG).iloc[::-1].to_csv(path, sep="\t", index=False)
-    assert list(ScoreFiles(path).scores(rank_table(small_dump()))["gt"]) == [number / 8 for number in range(12)]
+    assert list(ScoreFiles(path).scores(rank_table(small_dump()))["gt"]) == [
+        number / 8 for number in range(12)
+    ]
 
 
 @pytest.mark.parametrize(
     ("cells", "says"),
-    [({"gt_score": "good"}, "row 3, column gt_score: 'good'"), ({"sub_uri": "Q0", "obj_uri": "Q1000"}, "stands twice")],
+    [
+        ({"gt_score": "good"}, "row 3, column gt_score: 'good'"),
+        ({"sub_uri": "Q0", "obj_uri": "Q1000"}, "stands twice"),
+    ],
 )
 def test_bad_cells_in_files_of_scores(tmp_path: Path, cells: dict[str, str], says: str) -> None:
     published_layout(tmp_path / "qe", "ru", "P19", **cells)
@@ -248,27 +310,46 @@ def test_bad_cells_in_files_of_scores(tmp_path: Path, cells: dict[str, str], say
         ScoreFiles(tmp_path / "qe").scores(rank_table(small_dump()))
 
 
-def test_scores_of_other_sentences_are_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scores_of_other_sentences_are_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     published_layout(tmp_path / "qe", "ru", "P19", gt_translation="Another sentence.")
     ScoreFiles(tmp_path / "qe").scores(rank_table(small_dump()))
     assert "1 sentences are not those of the dump" in capsys.readouterr().err
 
 
 def test_class_from_a_notebook(tmp_path: Path) -> None:
-    stats = write_small_dumps(tmp_path / "stats", langs=("ru", "cs"), relations=("P19", "P36", "P103", "P108"))
+    stats = write_small_dumps(
+        tmp_path / "stats", langs=("ru", "cs"), relations=("P19", "P36", "P103", "P108")
+    )
     for lang in ("ru", "cs"):
         for relation in ("P19", "P36", "P103", "P108"):
             published_layout(tmp_path / "qe", lang, relation)
-    check = QECheck(stats, tables=tmp_path / "t", graphs=tmp_path / "g", back_end="file", scores=tmp_path / "qe", resamples=100)
+    check = QECheck(
+        stats,
+        tables=tmp_path / "t",
+        graphs=tmp_path / "g",
+        back_end="file",
+        scores=tmp_path / "qe",
+        resamples=100,
+    )
     paths = check.quality(qe_scale="a model, 0 to 1")
-    assert sorted(path.name for path in paths) == ["qe.pdf", "qe.png", "qe.tex", "qe_correlations.tex", "qe_correlations.tsv"]
+    assert sorted(path.name for path in paths) == [
+        "qe.pdf",
+        "qe.png",
+        "qe.tex",
+        "qe_correlations.tex",
+        "qe_correlations.tsv",
+    ]
     assert all(path.is_file() for path in paths)
     with pytest.raises(TypeError, match="no option colour"):
         check.quality(colour=1)
 
 
 @pytest.mark.model
-def test_the_embedded_model_prefers_the_right_order_of_words(tmp_path: Path, smollm2: object) -> None:
+def test_the_embedded_model_prefers_the_right_order_of_words(
+    tmp_path: Path, smollm2: object
+) -> None:
     judge = LanguageModelJudge(scorer=smollm2)  # type: ignore[arg-type]
     good, bad = "The capital of France is Paris.", "France Paris the of is capital."
     first, second = judge.score([Pair("", good), Pair("", bad)], tmp_path / "work", "en")
@@ -279,6 +360,15 @@ def test_the_embedded_model_prefers_the_right_order_of_words(tmp_path: Path, smo
 
 def test_dumps_with_a_row_that_stands_twice_are_refused_before_any_judge(tmp_path: Path) -> None:
     dump = small_dump()
-    write_dump(dump.__class__(dump.lang, dump.relation, dump.verbalisations, dump.protocol, pd.concat([dump.table, dump.table])), tmp_path)
+    write_dump(
+        dump.__class__(
+            dump.lang,
+            dump.relation,
+            dump.verbalisations,
+            dump.protocol,
+            pd.concat([dump.table, dump.table]),
+        ),
+        tmp_path,
+    )
     with pytest.raises(UserError, match="stands twice"):
         main(["qe", "--stats", str(tmp_path)])

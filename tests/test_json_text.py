@@ -7,11 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from fluent.console import UserError
-from fluent.json_text import BadJson, parse_json
+from fluent_mlama.console import UserError
+from fluent_mlama.json_text import BadJson, parse_json
 from tests.test_architecture import source_files
 
-OUR_OWN = {"fluent/json_text.py", "fluent/reporting/report_figures.py", "fluent/scoring/text_tokens.py", "probes/zhoblimp/vocabulary.py"}
+OUR_OWN = {
+    "fluent_mlama/json_text.py",
+    "fluent_mlama/reporting/report_figures.py",
+    "fluent_mlama/scoring/text_tokens.py",
+    "fluent_mlama/zhoblimp/vocabulary.py",
+}
 """Who may: the one, and those that read what a library, or they themselves, have just written."""
 
 
@@ -37,7 +42,11 @@ def test_what_is_no_json_is_one_line(text: str | bytes, what: str) -> None:
 
 
 def test_what_is_json_comes_through() -> None:
-    assert parse_json('{"é": [1, null]}', "a") == parse_json('\ufeff{"é": [1, null]}'.encode(), "a") == {"é": [1, None]}
+    assert (
+        parse_json('{"é": [1, null]}', "a")
+        == parse_json('\ufeff{"é": [1, null]}'.encode(), "a")
+        == {"é": [1, None]}
+    )
     assert parse_json('["\\ud83c\\udf32", "\\\\ud800"]', "a") == ["🌲", "\\ud800"]
     assert parse_json('{"a": 1, "a": 2}', "a", make_object=list) == [("a", 1), ("a", 2)]
 
@@ -56,6 +65,10 @@ def test_nobody_else_parses_json(root: Path) -> None:
     for path in source_files(root):
         name = path.relative_to(root).as_posix()
         if name not in OUR_OWN:
-            calls = (node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Attribute))
+            calls = (
+                node
+                for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+                if isinstance(node, ast.Attribute)
+            )
             found += [name for call in calls if ast.unparse(call) in {"json.loads", "json.load"}]
     assert found == []

@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from fluent.languages import capitalize, fold_case
+from fluent_mlama.languages import capitalize, fold_case
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,10 @@ def test_folding_is_final_and_knows_every_case_of_every_character(lang: str) -> 
             continue
         folded = fold_case(character, lang)
         assert fold_case(folded, lang) == folded == unicodedata.normalize("NFC", folded), hex(code)
-        if any(fold_case(cased, lang) != folded for cased in (character.upper(), character.lower(), character.title())):
+        if any(
+            fold_case(cased, lang) != folded
+            for cased in (character.upper(), character.lower(), character.title())
+        ):
             otherwise.append(character)
     # Python's own cases are those of English: ı has the capital I, and so have ligatures with an i in capitals.
     assert otherwise == {"tr": ["I", "i", "ﬁ", "ﬃ"]}.get(lang, ["ı"])

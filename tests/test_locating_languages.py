@@ -11,17 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from fluent.locating import Locator, Row
+from fluent_mlama.locating import Locator, Row
 
 
 def _cases() -> dict[str, list[tuple[str, str, Row]]]:
     """For each language: prompt, object form and the row that holds them."""
     cases = defaultdict(list)
-    for line in Path(__file__).with_name("locating_sentences.txt").read_text(encoding="utf-8").splitlines():
+    for line in (
+        Path(__file__).with_name("locating_sentences.txt").read_text(encoding="utf-8").splitlines()
+    ):
         lang, marked, label, subject, english = line.split("|")
         before, _, rest = marked.partition("⟦")
         form, _, after = rest.partition("⟧")
-        cases[lang].append((before, form, Row(before + form + after, label, subject=subject, english=english)))
+        cases[lang].append(
+            (before, form, Row(before + form + after, label, subject=subject, english=english))
+        )
     return cases
 
 

@@ -17,32 +17,55 @@ from benchmarks.locating_data import (
     row_of,
     swapped_rows,
 )
-from fluent.locating import Locator
-from fluent.records.benchmark import Benchmark, find_benchmarks, read_benchmark
-from fluent.records.source import open_source
+from fluent_mlama.locating import Locator
+from fluent_mlama.records.benchmark import Benchmark, find_benchmarks, read_benchmark
+from fluent_mlama.records.source import open_source
 
 SWAPPED_RELATIONS = ("P103", "P108", "P159", "P19", "P36", "P407", "P740")
-SAMPLE = [("cs", "P19"), ("es", "P407"), ("hr", "P103"), ("id", "P36"), ("ru", "P127"), ("uk", "P1376"), ("zh", "P740")]
+SAMPLE = [
+    ("cs", "P19"),
+    ("es", "P407"),
+    ("hr", "P103"),
+    ("id", "P36"),
+    ("ru", "P127"),
+    ("uk", "P1376"),
+    ("zh", "P740"),
+]
 
 
 @pytest.fixture(scope="module")
 def benchmarks(published: Path) -> dict[tuple[str, str], Benchmark]:
     source = open_source(published / "fluent_mlama" / "fixed_data.zip")
-    return {(lang, relation): read_benchmark(source, lang, relation, spec) for lang, relation, spec, _ in find_benchmarks(source)}
+    return {
+        (lang, relation): read_benchmark(source, lang, relation, spec)
+        for lang, relation, spec, _ in find_benchmarks(source)
+    }
 
 
 @pytest.fixture(scope="module")
-def locators(benchmarks: dict[tuple[str, str], Benchmark], published: Path) -> dict[tuple[str, str], Locator]:
-    wanted = {(case.lang, case.relation) for case in [*gold_cases(published, benchmarks), *record_cases(published, benchmarks)]}
+def locators(
+    benchmarks: dict[tuple[str, str], Benchmark], published: Path
+) -> dict[tuple[str, str], Locator]:
+    wanted = {
+        (case.lang, case.relation)
+        for case in [*gold_cases(published, benchmarks), *record_cases(published, benchmarks)]
+    }
     return {
-        key: Locator(*key).fit([row_of(cells) for cells in benchmarks[key].table.to_dict("records")]) for key in sorted({*wanted, *SAMPLE})
+        key: Locator(*key).fit(
+            [row_of(cells) for cells in benchmarks[key].table.to_dict("records")]
+        )
+        for key in sorted({*wanted, *SAMPLE})
     }
 
 
 def test_readers_spans(benchmarks: dict, locators: dict, published: Path) -> None:
     cases = gold_cases(published, benchmarks)
     assert len(cases) == 154
-    missed = Counter(case.group for case in cases if not case.accepts(locators[case.lang, case.relation].locate(case.row)))
+    missed = Counter(
+        case.group
+        for case in cases
+        if not case.accepts(locators[case.lang, case.relation].locate(case.row))
+    )
     random = {group: count for group, count in missed.items() if group.startswith("random")}
     assert sum(random.values()) == 0
     assert missed["hard"] == 0
@@ -51,7 +74,9 @@ def test_readers_spans(benchmarks: dict, locators: dict, published: Path) -> Non
 
 def test_recorded_wrong_cuts(benchmarks: dict, locators: dict, published: Path) -> None:
     cases = record_cases(published, benchmarks)
-    right = [case for case in cases if case.accepts(locators[case.lang, case.relation].locate(case.row))]
+    right = [
+        case for case in cases if case.accepts(locators[case.lang, case.relation].locate(case.row))
+    ]
     assert len(cases) == 30
     assert len(right) >= 29
 

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from fluent.console import UserError
-from fluent.locating import Locator, Row
-from fluent.locating.stanza_lemmas import stanza_lemmatiser
+from fluent_mlama.console import UserError
+from fluent_mlama.locating import Locator, Row
+from fluent_mlama.locating.stanza_lemmas import stanza_lemmatiser
 
 LEMMAS = {"Yötä": "Öinen|Yö", "Yöksi": None, "Yönä": "_"}
 
@@ -18,7 +18,9 @@ def _pipeline(code: str, **options: object) -> object:
     if code != "xx":
         raise FileNotFoundError("resources.json")
     assert options["download_method"] is None
-    return lambda word: SimpleNamespace(sentences=[SimpleNamespace(words=[SimpleNamespace(lemma=LEMMAS.get(word, word))])])
+    return lambda word: SimpleNamespace(
+        sentences=[SimpleNamespace(words=[SimpleNamespace(lemma=LEMMAS.get(word, word))])]
+    )
 
 
 def test_its_lack_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,7 +34,10 @@ def test_lemmas_help_and_missing_ones_do_no_harm(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(UserError, match="no model for 'yy'"):
         stanza_lemmatiser("yy")
     lemmatise = stanza_lemmatiser("xx")
-    assert lemmatise("Yötä") == {"Öinen", "Yö"} and lemmatise("Yöksi") == lemmatise("Yönä") == frozenset()
+    assert (
+        lemmatise("Yötä") == {"Öinen", "Yö"}
+        and lemmatise("Yöksi") == lemmatise("Yönä") == frozenset()
+    )
     row = Row("Mikko lauloi Yötä.", "Öinen")
     assert not Locator("xx").locate(row).found
     assert Locator("xx", lemmatise=lemmatise).locate(row).object_form == "Yötä"

@@ -9,21 +9,31 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fluent.console import UserError
-from fluent.records.facts import Triple
-from probes.mlama.bias import bias_table, entropy, most_frequent, told
-from probes.mlama.figures import articles_table, read_articles
-from probes.mlama.measures import compare_templates, p1_by_language, p1_by_relation, relative_p1, split_by_pieces, without
-from probes.mlama.ordering import order
-from probes.mlama.pooling import entities_of, pool, pooling_table
-from probes.mlama.results import Place, Results
-from probes.mlama.uhn import name_question, read_uhn_list, uhn_rows
+from fluent_mlama.console import UserError
+from fluent_mlama.mlama.bias import bias_table, entropy, most_frequent, told
+from fluent_mlama.mlama.figures import articles_table, read_articles
+from fluent_mlama.mlama.measures import (
+    compare_templates,
+    p1_by_language,
+    p1_by_relation,
+    relative_p1,
+    split_by_pieces,
+    without,
+)
+from fluent_mlama.mlama.ordering import order
+from fluent_mlama.mlama.pooling import entities_of, pool, pooling_table
+from fluent_mlama.mlama.results import Place, Results
+from fluent_mlama.mlama.uhn import name_question, read_uhn_list, uhn_rows
+from fluent_mlama.records.facts import Triple
 
 PLACE = Place(Path("none"), "m", "tyq")
 
 
 def answers(
-    gold: Mapping[int, tuple[str, str]], predictions: Sequence[str], scores: Sequence[float] = (), pieces: Sequence[int] = ()
+    gold: Mapping[int, tuple[str, str]],
+    predictions: Sequence[str],
+    scores: Sequence[float] = (),
+    pieces: Sequence[int] = (),
 ) -> pd.DataFrame:
     """Results of one relation. gold: lineid -> (label, uri)."""
     frame = pd.DataFrame({
@@ -37,17 +47,25 @@ def answers(
 
 
 def right_and_wrong(lineids: Sequence[int], right: Sequence[int]) -> pd.DataFrame:
-    return answers({lineid: ("a", "Q1") for lineid in lineids}, ["a" if lineid in right else "b" for lineid in lineids])
+    return answers(
+        {lineid: ("a", "Q1") for lineid in lineids},
+        ["a" if lineid in right else "b" for lineid in lineids],
+    )
 
 
 def results(**frames: Mapping[str, pd.DataFrame]) -> Results:
-    return Results(PLACE, frames, (), {(lang, relation): 4 for lang in frames for relation in frames[lang]})
+    return Results(
+        PLACE, frames, (), {(lang, relation): 4 for lang in frames for relation in frames[lang]}
+    )
 
 
 def test_relative_precision_is_the_ratio_of_macro_means_on_the_same_triples() -> None:
     both = results(
         x={"R1": right_and_wrong([0, 1, 2, 3], [0, 1]), "R2": right_and_wrong([0, 1], [1])},
-        en={"R1": right_and_wrong([0, 1, 2, 3, 9], [0, 1, 2]), "R2": right_and_wrong([0, 1, 8], [0, 1])},
+        en={
+            "R1": right_and_wrong([0, 1, 2, 3, 9], [0, 1, 2]),
+            "R2": right_and_wrong([0, 1, 8], [0, 1]),
+        },
     )
     row = relative_p1(both, both).iloc[0]
     assert (row["p1"], row["English p1 on the same"]) == (0.5, 0.875)
@@ -55,23 +73,37 @@ def test_relative_precision_is_the_ratio_of_macro_means_on_the_same_triples() ->
 
 
 def test_languages_are_joined_by_lineid_and_never_by_position() -> None:
-    english = answers({0: ("a", "Q1"), 1: ("b", "Q2"), 2: ("c", "Q3"), 3: ("d", "Q4")}, ["a", "no", "c", "no"])
+    english = answers(
+        {0: ("a", "Q1"), 1: ("b", "Q2"), 2: ("c", "Q3"), 3: ("d", "Q4")}, ["a", "no", "c", "no"]
+    )
     other = answers({0: ("A", "Q1"), 2: ("C", "Q3"), 5: ("E", "Q5")}, ["A", "no", "E"])
-    row = relative_p1(results(x={"R1": other}, en={"R1": english}), results(en={"R1": english})).iloc[0]
+    row = relative_p1(
+        results(x={"R1": other}, en={"R1": english}), results(en={"R1": english})
+    ).iloc[0]
     assert (row["shared triples"], row["without English partner"]) == (2, 1)
-    assert (row["p1"], row["English p1 on the same"]) == (0.5, 1.0)  # by position 2 would meet the wrong English answer to 1
+    assert (row["p1"], row["English p1 on the same"]) == (
+        0.5,
+        1.0,
+    )  # by position 2 would meet the wrong English answer to 1
 
 
 def test_a_monolingual_model_beside_is_measured_on_the_same_triples() -> None:
-    both = results(x={"R1": right_and_wrong([0, 1], [0])}, en={"R1": right_and_wrong([0, 1, 2], [0, 1])})
-    beside = Results(Place(Path("none"), "mono", "tyq"), {"en": {"R1": right_and_wrong([0, 1, 2], [0, 2])}})
+    both = results(
+        x={"R1": right_and_wrong([0, 1], [0])}, en={"R1": right_and_wrong([0, 1, 2], [0, 1])}
+    )
+    beside = Results(
+        Place(Path("none"), "mono", "tyq"), {"en": {"R1": right_and_wrong([0, 1, 2], [0, 2])}}
+    )
     row = relative_p1(both, both, beside).iloc[0]
     assert row["rel-p1 mono[en]"] == 0.5
 
 
 def test_relative_precision_needs_english() -> None:
     with pytest.raises(UserError, match="no English results"):
-        relative_p1(results(x={"R1": right_and_wrong([0], [0])}), results(x={"R1": right_and_wrong([0], [0])}))
+        relative_p1(
+            results(x={"R1": right_and_wrong([0], [0])}),
+            results(x={"R1": right_and_wrong([0], [0])}),
+        )
 
 
 def test_english_without_a_right_answer_gives_no_ratio() -> None:
@@ -97,9 +129,15 @@ def test_split_leaves_out_relations_without_such_objects() -> None:
 def test_most_frequent_predictions_break_ties_by_label() -> None:
     predictions = ["Italia"] * 3 + ["Giappone", "Francia"]
     assert told(most_frequent(predictions)) == "Italia (3), Francia (1)"
-    table = bias_table(results(it={"P495": answers({n: ("Italia", "Q38") for n in range(5)}, predictions)}))
+    table = bias_table(
+        results(it={"P495": answers({n: ("Italia", "Q38") for n in range(5)}, predictions)})
+    )
     row = table.iloc[0]
-    assert (row["predictions"], row["right answers"], row["top share"]) == ("Italia (3), Francia (1)", "Italia (5)", 0.6)
+    assert (row["predictions"], row["right answers"], row["top share"]) == (
+        "Italia (3), Francia (1)",
+        "Italia (5)",
+        0.6,
+    )
     share = [0.6, 0.2, 0.2]
     assert row["entropy"] == pytest.approx(-sum(p * math.log(p) for p in share) / math.log(4))
     assert row["entropy, right"] == 0.0
@@ -114,11 +152,15 @@ def votes(gold: Sequence[str], cast: Mapping[str, Mapping[int, str]]) -> Results
     """Each language names entity Q<n> by the label <lang>-Q<n>; gold: entity of lineid 0, 1, …"""
     frames = {}
     for lang, by_fact in cast.items():
-        names = {100 + n: (f"{lang}-Q{n}", f"Q{n}") for n in (1, 2, 3)}  # so that every label has its entity
+        names = {
+            100 + n: (f"{lang}-Q{n}", f"Q{n}") for n in (1, 2, 3)
+        }  # so that every label has its entity
         told_facts = {lineid: (f"{lang}-{gold[lineid]}", gold[lineid]) for lineid in by_fact}
         extra = {} if lang == "en" else names
         english = {**told_facts, **extra}
-        predictions = [f"{lang}-{entity}" for entity in by_fact.values()] + [label for label, _ in extra.values()]
+        predictions = [f"{lang}-{entity}" for entity in by_fact.values()] + [
+            label for label, _ in extra.values()
+        ]
         frames[lang] = {"R": answers(english, predictions)}
     return results(**frames)
 
@@ -150,7 +192,17 @@ def test_ties_by_score_go_to_the_more_certain() -> None:
 
 
 def test_a_label_of_two_entities_is_the_more_frequent_then_the_smaller() -> None:
-    frame = answers({0: ("X", "Q10"), 1: ("X", "Q9"), 2: ("Y", "Q3"), 3: ("Y", "Q20"), 4: ("Y", "Q20"), 5: ("Z", "")}, list("XXYYYZ"))
+    frame = answers(
+        {
+            0: ("X", "Q10"),
+            1: ("X", "Q9"),
+            2: ("Y", "Q3"),
+            3: ("Y", "Q20"),
+            4: ("Y", "Q20"),
+            5: ("Z", ""),
+        },
+        list("XXYYYZ"),
+    )
     english = answers({5: ("Zed", "")}, ["Zed"])
     assert entities_of(frame, english) == {"X": "Q9", "Y": "Q20", "Z": "label:zed"}
 
@@ -167,7 +219,10 @@ def triple(relation: str, lineid: int, subject: str, label: str) -> Triple:
 
 
 def test_string_filter() -> None:
-    facts = {"P178": {0: triple("P178", 0, "Apple Watch", "Apple")}, "P103": {1: triple("P103", 1, "Jean Marais", "French")}}
+    facts = {
+        "P178": {0: triple("P178", 0, "Apple Watch", "Apple")},
+        "P103": {1: triple("P103", 1, "Jean Marais", "French")},
+    }
     assert uhn_rows(facts, ["string"])[["relation", "lineid"]].to_numpy().tolist() == [["P178", 0]]
 
 
@@ -177,10 +232,18 @@ def test_name_filter_asks_for_languages_and_not_for_trades() -> None:
     def likeliest(questions: Sequence[tuple[str, str]], number: int) -> list[list[str]]:
         assert number == 3
         asked.extend(questions)
-        return [["English", "french", "German"] if left.startswith("Jean ") else ["x", "y", "z"] for left, _ in questions]
+        return [
+            ["English", "french", "German"] if left.startswith("Jean ") else ["x", "y", "z"]
+            for left, _ in questions
+        ]
 
-    facts = {"P103": {1: triple("P103", 1, "Jean Marais", "French")}, "P106": {2: triple("P106", 2, "Jean Marais", "French")}}
-    assert uhn_rows(facts, ["string", "name"], likeliest)[["relation", "filter"]].to_numpy().tolist() == [["P103", "name"]]
+    facts = {
+        "P103": {1: triple("P103", 1, "Jean Marais", "French")},
+        "P106": {2: triple("P106", 2, "Jean Marais", "French")},
+    }
+    assert uhn_rows(facts, ["string", "name"], likeliest)[
+        ["relation", "filter"]
+    ].to_numpy().tolist() == [["P103", "name"]]
     assert asked == [name_question("Jean", "language"), name_question("Marais", "language")]
     assert "".join(asked[0]) == "Jean is a common name in the following language :  ."
 
@@ -206,8 +269,14 @@ def test_a_list_of_triples_to_leave_out(tmp_path: Path) -> None:
 def test_template_sets_are_compared_on_relations_that_both_have() -> None:
     first = results(de={"R1": right_and_wrong([0, 1], [0]), "R2": right_and_wrong([0], [0])})
     second = results(de={"R1": right_and_wrong([0, 1], [0, 1])})
-    table = compare_templates({"a": first, "b": second}, {"a": {"de": {"R1": "old", "R2": "t"}}, "b": {"de": {"R1": "new"}}})
-    assert table[["templates", "relations", "changed", "p1"]].to_numpy().tolist() == [["a", 1, 0, 0.5], ["b", 1, 1, 1.0]]
+    table = compare_templates(
+        {"a": first, "b": second},
+        {"a": {"de": {"R1": "old", "R2": "t"}}, "b": {"de": {"R1": "new"}}},
+    )
+    assert table[["templates", "relations", "changed", "p1"]].to_numpy().tolist() == [
+        ["a", 1, 0, 0.5],
+        ["b", 1, 1, 1.0],
+    ]
 
 
 def test_order_is_by_score_then_label_and_nan_does_not_compete() -> None:

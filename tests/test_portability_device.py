@@ -15,9 +15,9 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_iter
 
-from fluent.scoring.contract import Arithmetic, Candidate, Request, Tokenisation
-from fluent.scoring.masked_contract import TypedQuery
-from fluent.scoring.selfcheck import PATHS
+from fluent_mlama.scoring.contract import Arithmetic, Candidate, Request, Tokenisation
+from fluent_mlama.scoring.masked_contract import TypedQuery
+from fluent_mlama.scoring.selfcheck import PATHS
 from tests.mlama_world import tiny_masked
 from tests.tiny import byte_level_tokenizer, tiny_scorer
 
@@ -35,14 +35,24 @@ class DeviceWithoutFloat64(TorchFunctionMode):
         super().__init__()
         self.brought_over = 0
 
-    def __torch_function__(self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self,
+        function: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Any = None,
+    ) -> Any:
         result = function(*args, **(kwargs or {}))
         if function is Tensor.cpu:
             result = result.detach().clone() if result is args[0] else result
             result.on_cpu = True
             self.brought_over += 1
             return result
-        over = any(getattr(one, "on_cpu", False) for one in tree_iter((args, kwargs)) if isinstance(one, Tensor))
+        over = any(
+            getattr(one, "on_cpu", False)
+            for one in tree_iter((args, kwargs))
+            if isinstance(one, Tensor)
+        )
         for one in tree_iter(result):
             if isinstance(one, Tensor) and over:
                 one.on_cpu = True
@@ -54,7 +64,11 @@ class DeviceWithoutFloat64(TorchFunctionMode):
 def test_the_stand_in_refuses_what_mps_refuses() -> None:
     with DeviceWithoutFloat64() as device:
         values = torch.ones(3)
-        for refused in (lambda: values.double().cpu(), lambda: values.to(torch.float64), lambda: torch.zeros(2, dtype=torch.float64)):
+        for refused in (
+            lambda: values.double().cpu(),
+            lambda: values.to(torch.float64),
+            lambda: torch.zeros(2, dtype=torch.float64),
+        ):
             with pytest.raises(TypeError, match="the device has no float64"):
                 refused()
         assert float(values.cpu().double().sum()) == 3.0 and device.brought_over == 1
@@ -66,16 +80,23 @@ def test_every_causal_path_sums_on_the_cpu(path: str, tokenisation: Tokenisation
     arithmetics: tuple[Arithmetic, ...] = ("float32", "published-fp16")
     with DeviceWithoutFloat64() as device:
         scorer = tiny_scorer("llama", byte_level_tokenizer(), path=path)
-        made = [scorer.score(REQUESTS, tokenisation=tokenisation, arithmetic=arithmetic) for arithmetic in arithmetics]
+        made = [
+            scorer.score(REQUESTS, tokenisation=tokenisation, arithmetic=arithmetic)
+            for arithmetic in arithmetics
+        ]
     assert device.brought_over > 0
     for scores in made:
-        assert all(np.isfinite(candidate.logprob) for score in scores for candidate in score.candidates)
+        assert all(
+            np.isfinite(candidate.logprob) for score in scores for candidate in score.candidates
+        )
 
 
 def test_masked_models_sum_on_the_cpu() -> None:
     scorer = tiny_masked()
     with DeviceWithoutFloat64() as device:
-        (typed,) = scorer.typed([TypedQuery("The capital of Ardland is ", ".", ("Ostby", "Lumen"), untyped=True)])
+        (typed,) = scorer.typed(
+            [TypedQuery("The capital of Ardland is ", ".", ("Ostby", "Lumen"), untyped=True)]
+        )
         (whole,) = scorer.pseudo_log_likelihood(["Ardland speaks Ardish"])
     assert device.brought_over > 0
     assert all(len(score.token_logprobs) > 0 for score in (*typed.candidates, whole))

@@ -8,14 +8,29 @@ from pathlib import Path
 
 import pytest
 
-COMMANDS = ("script.py", "stats.py", "datamodifier.py", "grammeval.py", "reader.py", "probes.mlama", "probes.zhoblimp", "probes.cpopqa")
+COMMANDS = (
+    "script.py",
+    "stats.py",
+    "datamodifier.py",
+    "grammeval.py",
+    "reader.py",
+    "fluent_mlama.mlama",
+    "fluent_mlama.zhoblimp",
+    "fluent_mlama.cpopqa",
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_without_the_packages_one_line_says_what_to_do(root: Path, command: str) -> None:
     words = [command] if command.endswith(".py") else ["-m", command]
     # -S leaves site-packages out, as a Python outside the environment would
-    found = subprocess.run([sys.executable, "-S", *words, "--help"], cwd=root, capture_output=True, text=True, encoding="utf-8")
+    found = subprocess.run(
+        [sys.executable, "-S", *words, "--help"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
     assert found.returncode == 2
     assert found.stdout == ""
     (line,) = found.stderr.splitlines()

@@ -13,16 +13,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fluent.console import UserError
-from fluent.ranking.outputs import check_folder
-from fluent.ranking.paper import gather_forms, select_rows
-from fluent.ranking.ranks import narrow_from_wide
-from fluent.ranking.settings import Settings
-from fluent.records.benchmark import Benchmark, make_benchmark, write_benchmark
-from fluent.records.dump import Dump, read_dump
-from fluent.records.run import file_sha256, read_run
-from fluent.records.scores import read_scores
-from fluent.records.source import open_source
+from fluent_mlama.console import UserError
+from fluent_mlama.ranking.outputs import check_folder
+from fluent_mlama.ranking.paper import gather_forms, select_rows
+from fluent_mlama.ranking.ranks import narrow_from_wide
+from fluent_mlama.ranking.settings import Settings
+from fluent_mlama.records.benchmark import Benchmark, make_benchmark, write_benchmark
+from fluent_mlama.records.dump import Dump, read_dump
+from fluent_mlama.records.run import file_sha256, read_run
+from fluent_mlama.records.scores import read_scores
+from fluent_mlama.records.source import open_source
 from processor import Processor
 from tests.stand_in import StandInScorer, city_benchmark, small_benchmark
 
@@ -35,10 +35,16 @@ def settings(folder: Path, **changes: object) -> Settings:
 
 def tree(folder: Path) -> dict[str, bytes]:
     """Every file below ``folder`` with its bytes."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
-def rank(folder: Path, benchmark: Benchmark, scorer: StandInScorer | None = None, **changes: object) -> Processor:
+def rank(
+    folder: Path, benchmark: Benchmark, scorer: StandInScorer | None = None, **changes: object
+) -> Processor:
     processor = Processor(benchmark, settings(folder, **changes))
     processor.rank(scorer or StandInScorer())
     return processor
@@ -51,23 +57,35 @@ def dump_of(folder: Path, name: str = NAME) -> Dump:
 def test_a_dump_its_twin_its_scores_and_its_record(tmp_path: Path) -> None:
     benchmark = city_benchmark()
     processor = rank(tmp_path, benchmark)
-    names = {f"stats/{NAME}", f"stats_wide/{NAME}"} | {f"stats/cs_P19_template_gt.{end}" for end in ("run.json", "scores.parquet")}
+    names = {f"stats/{NAME}", f"stats_wide/{NAME}"} | {
+        f"stats/cs_P19_template_gt.{end}" for end in ("run.json", "scores.parquet")
+    }
     assert set(tree(tmp_path)) == {*names, "stats_wide/cs_P19_template_gt.run.json"}
     narrow, wide = dump_of(tmp_path / "stats"), dump_of(tmp_path / "stats_wide")
     kept = select_rows(benchmark, ("template", "gt")).kept
     assert narrow.table.index.tolist() == wide.table.index.tolist() == list(kept)
     ranked = ["true_ranks", "top1_correct", "prompt_prob", "top3_correct"]
-    assert list(narrow.table.columns) == [*benchmark.table.columns, *(f"{v}_{part}" for v in ("template", "gt") for part in ranked)]
+    assert list(narrow.table.columns) == [
+        *benchmark.table.columns,
+        *(f"{v}_{part}" for v in ("template", "gt") for part in ranked),
+    ]
     forms = gather_forms(benchmark, ("template", "gt"), kept)
     for row in kept:
         for v in ("template", "gt"):
-            few, all_ranks = narrow.table.loc[row, f"{v}_true_ranks"], wide.table.loc[row, f"{v}_true_ranks"]
+            few, all_ranks = (
+                narrow.table.loc[row, f"{v}_true_ranks"],
+                wide.table.loc[row, f"{v}_true_ranks"],
+            )
             assert set(few) == set(forms[row].correct)
             assert set(all_ranks) == {*forms[row].correct, *forms[row].aliases}
             assert list(narrow_from_wide(all_ranks, list(few)).items()) == list(few.items())
             assert narrow.table.loc[row, f"{v}_top1_correct"] == int(min(few.values()) == 1)
     record = read_run(processor.outputs.run)
-    assert (record.rows_in, record.rows_scored, record.rows_left_out) == (30, 27, {"gt: object not found": 3})
+    assert (record.rows_in, record.rows_scored, record.rows_left_out) == (
+        30,
+        27,
+        {"gt: object not found": 3},
+    )
     assert record.dump_sha256 == file_sha256(tmp_path / "stats" / NAME)
     assert record.signature.startswith(
         "stand-in@local|float32|float32|hash|tok:separate|bos:0|paper|rules:1|pool:50|sample:sha256-of-form|ties:correct-first|limit:none|data:"
@@ -143,14 +161,18 @@ def test_a_stopped_run_goes_on_with_its_packs_and_writes_the_same_bytes(tmp_path
     (tmp_path / "stopped/stats/cs_P19_template_gt.packs/pack-000001.parquet").write_bytes(b"torn")
     last = StandInScorer()
     progress: list[tuple[int, int]] = []
-    Processor(benchmark, settings(tmp_path / "stopped")).rank(last, lambda done, total: progress.append((done, total)))
+    Processor(benchmark, settings(tmp_path / "stopped")).rank(
+        last, lambda done, total: progress.append((done, total))
+    )
     assert scored == [0, 1, 2, 3, 4, 5]
     assert last.packs_scored == [1, 6, 7]
     assert tree(tmp_path / "stopped") == tree(tmp_path / "whole")
     assert progress[0][0] > 0 and progress[-1] == (27, 27)
 
 
-def test_stopped_before_any_file_is_moved_into_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_before_any_file_is_moved_into_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     benchmark = city_benchmark(12)
     rank(tmp_path / "whole", benchmark)
     move, moves = os.replace, 0
@@ -167,7 +189,11 @@ def test_stopped_before_any_file_is_moved_into_place(tmp_path: Path, monkeypatch
         fail_at, moves = fail_at + 1, 0
         folder = tmp_path / f"stopped-{fail_at}"
         with monkeypatch.context() as patch:
-            patch.setattr(os, "replace", lambda source, target, at=fail_at: failing_move(source, target, fail_at=at))
+            patch.setattr(
+                os,
+                "replace",
+                lambda source, target, at=fail_at: failing_move(source, target, fail_at=at),
+            )
             try:
                 rank(folder, benchmark)
                 finished = True
@@ -183,9 +209,9 @@ def test_stopped_before_any_file_is_moved_into_place(tmp_path: Path, monkeypatch
 _RUNNER = """
 import sys, time
 from pathlib import Path
-from fluent.ranking.settings import Settings
-from fluent.records.benchmark import read_benchmark
-from fluent.records.source import open_source
+from fluent_mlama.ranking.settings import Settings
+from fluent_mlama.records.benchmark import read_benchmark
+from fluent_mlama.records.source import open_source
 from processor import Processor
 from tests.stand_in import StandInScorer
 
@@ -220,7 +246,11 @@ def test_killed_at_ten_random_moments_the_files_are_the_same(tmp_path: Path, roo
         assert status == -9
         killed += 1
     assert killed == 10
-    left = {name: data for name, data in tree(tmp_path / "killed").items() if not name.endswith(".partial")}
+    left = {
+        name: data
+        for name, data in tree(tmp_path / "killed").items()
+        if not name.endswith(".partial")
+    }
     assert left == tree(tmp_path / "whole")
 
 
@@ -243,9 +273,14 @@ def test_a_dump_changed_by_hand_is_known(tmp_path: Path) -> None:
     assert processor.state() == "changed"
     limited = rank(tmp_path / "limited", city_benchmark(), limit=3)
     limited.outputs.dump.write_text("mine", encoding="utf-8")
-    with pytest.raises(UserError, match="changed or damaged since it was written; move it away or give --overwrite"):
+    with pytest.raises(
+        UserError, match="changed or damaged since it was written; move it away or give --overwrite"
+    ):
         Processor(city_benchmark(), settings(tmp_path / "limited")).state()
-    assert Processor(city_benchmark(), settings(tmp_path / "limited", overwrite=True)).state() == "missing"
+    assert (
+        Processor(city_benchmark(), settings(tmp_path / "limited", overwrite=True)).state()
+        == "missing"
+    )
 
 
 def test_a_lost_twin_is_made_anew(tmp_path: Path) -> None:
@@ -258,7 +293,9 @@ def test_a_lost_twin_is_made_anew(tmp_path: Path) -> None:
     assert tree(tmp_path) == before
 
 
-def test_folders_that_hold_something_else_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_that_hold_something_else_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     benchmark = city_benchmark()
     write_benchmark(benchmark, tmp_path / "data")
@@ -268,8 +305,14 @@ def test_folders_that_hold_something_else_are_refused(tmp_path: Path, monkeypatc
     processor = rank(tmp_path, benchmark)
     check_folder(here, source, [])
     for changes, words in (
-        ({"model": "meta-llama/Llama-2-7b-hf"}, "another model: stand-in, not meta-llama/Llama-2-7b-hf .*--out stats/llama-2-7b-hf,"),
-        ({"protocol": "corrected"}, "another protocol: paper, not corrected .*--out stats/stand-in-corrected,"),
+        (
+            {"model": "meta-llama/Llama-2-7b-hf"},
+            "another model: stand-in, not meta-llama/Llama-2-7b-hf .*--out stats/llama-2-7b-hf,",
+        ),
+        (
+            {"protocol": "corrected"},
+            "another protocol: paper, not corrected .*--out stats/stand-in-corrected,",
+        ),
         ({"arithmetic": "published-fp16"}, "another arithmetic"),
         ({"drop_empty_objects": True}, "another row filter"),
     ):
@@ -282,7 +325,10 @@ def test_folders_that_hold_something_else_are_refused(tmp_path: Path, monkeypatc
     with pytest.raises(UserError, match="dumps of other data: .*--out stats/stand-in-other,"):
         check_folder(here, open_source(tmp_path / "other"), [])
     processor.outputs.run.unlink()
-    with pytest.raises(UserError, match="did not make .cs_P19_template_gt.tsv has no run record.*such as the published"):
+    with pytest.raises(
+        UserError,
+        match="did not make .cs_P19_template_gt.tsv has no run record.*such as the published",
+    ):
         check_folder(here, source, [])
 
 
@@ -300,15 +346,23 @@ def test_where_the_wide_twin_goes() -> None:
 def test_the_corrected_protocol_from_the_same_class(tmp_path: Path) -> None:
     benchmark = city_benchmark(30)
     processor = rank(tmp_path, benchmark, protocol="corrected")
-    assert set(tree(tmp_path)) == {f"stats/cs_P19_template_gt.{end}" for end in ("tsv", "run.json", "scores.parquet")}
+    assert set(tree(tmp_path)) == {
+        f"stats/cs_P19_template_gt.{end}" for end in ("tsv", "run.json", "scores.parquet")
+    }
     dump = dump_of(tmp_path / "stats")
     kept = [row for row in range(30) if row % 10 != 9 and row % 7 != 6]
     assert (dump.protocol, dump.table.index.tolist()) == ("corrected", kept)
     assert (dump.table["n_distractors"] == 5).all()
     record = read_run(processor.outputs.run)
     assert record.rows_left_out == {"gt: blank-prompt": 4, "gt: not-found": 3}
-    assert "|tok:joint|bos:0|corrected|rules:1|pool:50|sample:sha256-of-entity,seed:0|ties:mid-rank|" in record.signature
-    assert (record.extras["rows_with_few_distractors"], record.extras["straddling_candidates"]) == (23, 0)
+    assert (
+        "|tok:joint|bos:0|corrected|rules:1|pool:50|sample:sha256-of-entity,seed:0|ties:mid-rank|"
+        in record.signature
+    )
+    assert (record.extras["rows_with_few_distractors"], record.extras["straddling_candidates"]) == (
+        23,
+        0,
+    )
     scores = read_scores(processor.outputs.scores)
     fact = scores[(scores["row"] == 0) & (scores["verbalisation"] == "gt")]
     best = fact.groupby("entity")["logprob"].max().sort_values(ascending=False)
@@ -320,9 +374,18 @@ def test_the_corrected_protocol_from_the_same_class(tmp_path: Path) -> None:
     assert processor.summary().few_distractors == 23
 
 
-def test_a_fact_that_stands_twice_is_ranked_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fact_that_stands_twice_is_ranked_and_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     benchmark = city_benchmark(6)
-    twice = make_benchmark(benchmark.lang, benchmark.relation, benchmark.spec, pd.concat([benchmark.table, benchmark.table.iloc[[2]]]))
-    summary = Processor(twice, Settings(model="stand-in", out=tmp_path / "stats")).rank(StandInScorer("stand-in"))
+    twice = make_benchmark(
+        benchmark.lang,
+        benchmark.relation,
+        benchmark.spec,
+        pd.concat([benchmark.table, benchmark.table.iloc[[2]]]),
+    )
+    summary = Processor(twice, Settings(model="stand-in", out=tmp_path / "stats")).rank(
+        StandInScorer("stand-in")
+    )
     assert summary.rows_scored == 7
     assert "1 rows state a fact once more (the first: row 6, Q2 " in capsys.readouterr().err

@@ -8,19 +8,32 @@ from collections.abc import Mapping
 import pandas as pd
 import pytest
 
-from fluent.languages import language
-from fluent.ranking.corrected import corrected_ranks, corrected_task, gather_contests, select_frames
-from fluent.ranking.entities import Entity, gather_entities
-from fluent.ranking.paper import paper_task
-from fluent.ranking.task import Task, score_table
-from fluent.ranking.text import end_with_stop, in_another_script, remove_invisible
-from fluent.records.benchmark import Benchmark, make_benchmark
+from fluent_mlama.languages import language
+from fluent_mlama.ranking.corrected import (
+    corrected_ranks,
+    corrected_task,
+    gather_contests,
+    select_frames,
+)
+from fluent_mlama.ranking.entities import Entity, gather_entities
+from fluent_mlama.ranking.paper import paper_task
+from fluent_mlama.ranking.task import Task, score_table
+from fluent_mlama.ranking.text import end_with_stop, in_another_script, remove_invisible
+from fluent_mlama.records.benchmark import Benchmark, make_benchmark
 from tests.stand_in import StandInScorer
 
 V = ("template", "gt")
 
 
-def fact(sub: str, obj: str, label: str, prompt: str = "s v ", form: str | None = None, tail: str = ".", **cells: str) -> dict[str, str]:
+def fact(
+    sub: str,
+    obj: str,
+    label: str,
+    prompt: str = "s v ",
+    form: str | None = None,
+    tail: str = ".",
+    **cells: str,
+) -> dict[str, str]:
     """A row; the template is `t LABEL.`, the other verbalisation `prompt + form + tail`."""
     form = label if form is None else form
     return {
@@ -47,21 +60,44 @@ def distractors_of(bench: Benchmark, row: int = 0) -> set[str]:
 
 def requests_of(bench: Benchmark, row: int = 0, v: str = "gt") -> tuple[str, dict[str, str], str]:
     """Prompt, form -> continuation with tail, and the tail, of one row in one verbalisation."""
-    (question,) = [q for q in corrected_task(bench, V).questions if (q.row, q.verbalisation) == (row, v)]
-    candidates = {choice.form: c.text + c.tail for choice, c in zip(question.choices, question.request.candidates, strict=True)}
+    (question,) = [
+        q for q in corrected_task(bench, V).questions if (q.row, q.verbalisation) == (row, v)
+    ]
+    candidates = {
+        choice.form: c.text + c.tail
+        for choice, c in zip(question.choices, question.request.candidates, strict=True)
+    }
     return question.request.prompt, candidates, question.request.candidates[0].tail
 
 
 # 1. Rows
 
 
-def test_a_row_is_kept_if_every_verbalisation_has_its_object_outside_the_subject_behind_a_prompt() -> None:
+def test_a_row_is_kept_if_every_verbalisation_has_its_object_outside_the_subject_behind_a_prompt() -> (
+    None
+):
     bench = benchmark(
         fact("Q1", "Q11", "Praha"),
         fact("Q2", "Q12", "Brno", form="ERROR"),
         fact("Q3", "Q13", "Zlín", form=""),
-        fact("Q4", "Q14", "BBC", prompt=" ", form="BBC", tail=" Four patří stanici.", sub_label="BBC Four"),
-        fact("Q5", "Q15", "Písek", prompt="Město ", form="Písek", tail=" leží v Písku.", sub_label="Město Písek"),
+        fact(
+            "Q4",
+            "Q14",
+            "BBC",
+            prompt=" ",
+            form="BBC",
+            tail=" Four patří stanici.",
+            sub_label="BBC Four",
+        ),
+        fact(
+            "Q5",
+            "Q15",
+            "Písek",
+            prompt="Město ",
+            form="Písek",
+            tail=" leží v Písku.",
+            sub_label="Město Písek",
+        ),
         fact("Q6", "Q16", "Tábor", prompt=" \u200b"),
         fact("Q7", "Q17", "Most", template_prompt=" "),
         fact("Q8", "Q18", "Cheb", gt_translation="Jiná věta."),
@@ -84,22 +120,33 @@ def test_a_row_is_kept_if_every_verbalisation_has_its_object_outside_the_subject
         ("İstanbul", "İstanbul Üniversitesi", "Merkezi olan "),
         ("IĞDIR", "Iğdır Üniversitesi", "Adı İLKTİR: "),
         ("izmir", "İZMİR ÜNİVERSİTESİ", "İçinde "),
-        ("Bursa", "\u200eBursa\u00a0Üniversitesi", "Merkezi olan "),  # blanks and marks that nobody tells apart
+        (
+            "Bursa",
+            "\u200eBursa\u00a0Üniversitesi",
+            "Merkezi olan ",
+        ),  # blanks and marks that nobody tells apart
         ("Bur\u00adsa", "Bursa\u3000Üniver\u00adsitesi\u200e", "Merkezi olan "),
     ],
 )
-def test_an_object_inside_the_subject_is_recognised_whatever_folding_does_to_lengths(label: str, subject: str, prompt: str) -> None:
+def test_an_object_inside_the_subject_is_recognised_whatever_folding_does_to_lengths(
+    label: str, subject: str, prompt: str
+) -> None:
     tail = " " + subject.split()[1] + "dir."
-    bench = benchmark(fact("Q1", "Q11", label, prompt=prompt, tail=tail, sub_label=subject), lang="tr")
+    bench = benchmark(
+        fact("Q1", "Q11", label, prompt=prompt, tail=tail, sub_label=subject), lang="tr"
+    )
     _, kept, left_out = select_frames(bench, V)
     assert (kept, left_out) == ([], {0: "gt: inside-subject"})
-    outside = fact("Q1", "Q11", label, prompt=f"{prompt}{subject} ", tail="'dir.", sub_label=subject)
+    outside = fact(
+        "Q1", "Q11", label, prompt=f"{prompt}{subject} ", tail="'dir.", sub_label=subject
+    )
     assert select_frames(benchmark(outside, lang="tr"), V)[1] == [0]
 
 
 def test_a_status_column_says_itself_what_is_usable() -> None:
     rows = [
-        fact(f"Q{n}", f"Q1{n}", f"Město{n}", gt_status=status) for n, status in enumerate(("ok", "ok;alias;not-final", "not-found", ""))
+        fact(f"Q{n}", f"Q1{n}", f"Město{n}", gt_status=status)
+        for n, status in enumerate(("ok", "ok;alias;not-final", "not-found", ""))
     ]
     _, kept, left_out = select_frames(benchmark(*rows), V)
     assert (kept, left_out) == ([0, 1], {2: "gt: not-found", 3: "gt: no status"})
@@ -107,7 +154,12 @@ def test_a_status_column_says_itself_what_is_usable() -> None:
 
 def test_objects_found_without_evidence_from_their_name_are_no_answers_unless_asked_for() -> None:
     statuses = ("ok", "ok;frame", "ok;similar;not-final;unsure")
-    bench = benchmark(*(fact(f"Q{n}", f"Q1{n}", f"Město{n}", gt_status=status) for n, status in enumerate(statuses)))
+    bench = benchmark(
+        *(
+            fact(f"Q{n}", f"Q1{n}", f"Město{n}", gt_status=status)
+            for n, status in enumerate(statuses)
+        )
+    )
     for task in (corrected_task, paper_task):
         assert task(bench, V).left_out == {1: "gt: frame", 2: "gt: unsure"}
         assert task(bench, V, accept_unsure=True).left_out == {}
@@ -115,17 +167,24 @@ def test_objects_found_without_evidence_from_their_name_are_no_answers_unless_as
 
 
 def test_rows_are_the_same_for_all_verbalisations_and_reasons_are_counted() -> None:
-    task = corrected_task(benchmark(fact("Q1", "Q11", "Praha"), fact("Q2", "Q12", "Brno", form="ERROR")), V)
+    task = corrected_task(
+        benchmark(fact("Q1", "Q11", "Praha"), fact("Q2", "Q12", "Brno", form="ERROR")), V
+    )
     assert [(q.row, q.verbalisation) for q in task.questions] == [(0, "template"), (0, "gt")]
     assert task.left_out == {1: "gt: not-found"}
-    assert corrected_task(benchmark(fact("Q1", "Q11", "Praha"), fact("Q2", "Q12", "Brno", form="ERROR")), ("template",)).rows == (0, 1)
+    assert corrected_task(
+        benchmark(fact("Q1", "Q11", "Praha"), fact("Q2", "Q12", "Brno", form="ERROR")),
+        ("template",),
+    ).rows == (0, 1)
 
 
 # 2. Text
 
 
 def test_the_prompt_is_trimmed_and_its_blank_goes_to_the_continuation() -> None:
-    prompt, candidates, tail = requests_of(benchmark(fact("Q1", "Q11", "Praha", prompt=" \u200bNarodil se v\u00a0", form="Praze")))
+    prompt, candidates, tail = requests_of(
+        benchmark(fact("Q1", "Q11", "Praha", prompt=" \u200bNarodil se v\u00a0", form="Praze"))
+    )
     assert prompt == "Narodil se v"
     assert candidates == {"Praha": " Praha.", "Praze": " Praze."}
     assert tail == "."
@@ -133,26 +192,44 @@ def test_the_prompt_is_trimmed_and_its_blank_goes_to_the_continuation() -> None:
 
 @pytest.mark.parametrize("prompt", ["Žije v „", "Žije v pseudo-", "Žije v ("])
 def test_without_white_space_before_the_object_there_is_no_separator(prompt: str) -> None:
-    assert requests_of(benchmark(fact("Q1", "Q11", "Praha", prompt=prompt, tail="“."))) == (prompt, {"Praha": "Praha“."}, "“.")
+    assert requests_of(benchmark(fact("Q1", "Q11", "Praha", prompt=prompt, tail="“."))) == (
+        prompt,
+        {"Praha": "Praha“."},
+        "“.",
+    )
 
 
 def test_chinese_has_no_separator_and_its_own_stop() -> None:
     bench = benchmark(
-        fact("Q1", "Q11", "上海", prompt="姚明出生于", tail="。"), fact("Q2", "Q12", "北京", prompt="老舍出生于", tail=""), lang="zh"
+        fact("Q1", "Q11", "上海", prompt="姚明出生于", tail="。"),
+        fact("Q2", "Q12", "北京", prompt="老舍出生于", tail=""),
+        lang="zh",
     )
     assert requests_of(bench) == ("姚明出生于", {"上海": "上海。", "北京": "北京。"}, "。")
     assert requests_of(bench, row=1)[2] == "。"
 
 
 def test_an_object_before_other_words_keeps_them_as_its_tail() -> None:
-    bench = benchmark(fact("Q1", "Q11", "英语", prompt="这本书用", tail="写的。", template="t 英语中。"), lang="zh")
+    bench = benchmark(
+        fact("Q1", "Q11", "英语", prompt="这本书用", tail="写的。", template="t 英语中。"),
+        lang="zh",
+    )
     assert requests_of(bench)[1] == {"英语": "英语写的。"}
     assert requests_of(bench, v="template")[1] == {"英语": " 英语中。"}
 
 
 def test_a_tail_column_is_taken_at_its_word() -> None:
     bench = benchmark(
-        fact("Q1", "Q11", "русский", prompt="Написана на ", form="русском", gt_translation="…", gt_tail=" языке.", gt_status="ok")
+        fact(
+            "Q1",
+            "Q11",
+            "русский",
+            prompt="Написана на ",
+            form="русском",
+            gt_translation="…",
+            gt_tail=" языке.",
+            gt_status="ok",
+        )
     )
     assert requests_of(bench)[1]["русском"] == " русском языке."
 
@@ -188,9 +265,13 @@ def test_invisible_characters_go_and_joiners_between_letters_stay() -> None:
 def test_prompt_and_continuation_are_asked_for_as_one_string() -> None:
     task = corrected_task(benchmark(fact("Q1", "Q11", "Praha", form="Praze", tail=" tehdy.")), V)
     assert task.tokenisation == "joint"
-    table = score_table(task, dict(enumerate(StandInScorer().score(task.requests(), tokenisation="joint"))), {})
+    table = score_table(
+        task, dict(enumerate(StandInScorer().score(task.requests(), tokenisation="joint"))), {}
+    )
     assert (table["tail_tokens"] == [1, 1, 7, 7]).all()
-    assert table["logprob"].tolist() == [sum(logprobs) for logprobs in table["token_logprobs"]]  # tail included, nothing divided
+    assert table["logprob"].tolist() == [
+        sum(logprobs) for logprobs in table["token_logprobs"]
+    ]  # tail included, nothing divided
 
 
 # 4. Entities
@@ -198,14 +279,25 @@ def test_prompt_and_continuation_are_asked_for_as_one_string() -> None:
 
 def test_forms_of_an_entity_are_its_labels_located_objects_and_aliases() -> None:
     bench = benchmark(
-        fact("Q1", "Q11", "Praha", form="Praze", aliases="Prague|||Praga|||Matka měst", en_obj_label="Prague"),
+        fact(
+            "Q1",
+            "Q11",
+            "Praha",
+            form="Praze",
+            aliases="Prague|||Praga|||Matka měst",
+            en_obj_label="Prague",
+        ),
         fact("Q2", "Q11", "Praha", form="Praha"),
         fact("Q3", "Q11", "Praha", form="Praze"),
         fact("Q4", "Q12", "Brno", form="ERROR", aliases="Brno"),
         fact("Q5", "Q11", "Praha", form="Prahou", template_prompt=" "),
     )
     praha = entities_of(bench)["Q11"]
-    assert praha.labels == ("Praha", "Praze", "Prahou")  # a found object counts even where its row is left out
+    assert praha.labels == (
+        "Praha",
+        "Praze",
+        "Prahou",
+    )  # a found object counts even where its row is left out
     assert praha.aliases == ("Praga", "Matka měst")
     assert praha.located == {"gt": "Praze"}
     assert entities_of(bench, with_aliases=False)["Q11"].forms == ("Praha", "Praze", "Prahou")
@@ -223,16 +315,38 @@ def test_the_english_label_is_no_form_unless_it_is_a_target_language_form_too() 
     assert forms == {
         "Q11": ("Londýn", "Londinium"), "Q12": ("Madrid", "Madridas"), "Q13": ("Vídeň", "Vindobona", "Vienna"), "Q14": ("Bonn", "Bonna"),
     }  # fmt: skip
-    ours = benchmark(fact("Q1", "Q11", "Londýn", aliases="Londinium", en_obj_label="London", gt_status="ok"))
-    assert entities_of(ours)["Q11"].forms == ("Londýn", "Londinium")  # files of ours hold target-language aliases alone
+    ours = benchmark(
+        fact("Q1", "Q11", "Londýn", aliases="Londinium", en_obj_label="London", gt_status="ok")
+    )
+    assert entities_of(ours)["Q11"].forms == (
+        "Londýn",
+        "Londinium",
+    )  # files of ours hold target-language aliases alone
 
 
 def test_codes_in_another_script_are_no_forms() -> None:
-    bench = benchmark(fact("Q1", "Q11", "нидерландский", aliases="Dutch|||nl|||NLD|||Dutch language|||нем|||голландский"), lang="ru")
-    assert entities_of(bench)["Q11"].forms == ("нидерландский", "Dutch language", "нем", "голландский")
-    assert entities_of(benchmark(fact("Q1", "Q11", "nizozemština", aliases="Dutch|||nl")))["Q11"].forms == ("nizozemština", "nl")
+    bench = benchmark(
+        fact(
+            "Q1",
+            "Q11",
+            "нидерландский",
+            aliases="Dutch|||nl|||NLD|||Dutch language|||нем|||голландский",
+        ),
+        lang="ru",
+    )
+    assert entities_of(bench)["Q11"].forms == (
+        "нидерландский",
+        "Dutch language",
+        "нем",
+        "голландский",
+    )
+    assert entities_of(benchmark(fact("Q1", "Q11", "nizozemština", aliases="Dutch|||nl")))[
+        "Q11"
+    ].forms == ("nizozemština", "nl")
     assert in_another_script("nl", language("zh")) and not in_another_script("日本", language("ja"))
-    assert not in_another_script("5", language("ru")) and not in_another_script("日立", language("zh"))
+    assert not in_another_script("5", language("ru")) and not in_another_script(
+        "日立", language("zh")
+    )
 
 
 def test_a_string_of_two_entities_counts_for_neither() -> None:
@@ -243,7 +357,12 @@ def test_a_string_of_two_entities_counts_for_neither() -> None:
         fact("Q4", "Q14", "Georgie"),
     )
     forms = {uri: entity.forms for uri, entity in entities_of(bench).items()}
-    assert forms == {"Q11": ("Washington, D.C.",), "Q12": ("státě Washington",), "Q13": ("Gruzie",), "Q14": ()}
+    assert forms == {
+        "Q11": ("Washington, D.C.",),
+        "Q12": ("státě Washington",),
+        "Q13": ("Gruzie",),
+        "Q14": (),
+    }
     task = corrected_task(bench, V)
     assert task.left_out == {3: "every form of the object names another entity as well"}
     assert "Q14" not in distractors_of(bench, row=0)
@@ -279,11 +398,18 @@ def test_an_entity_scores_what_its_best_form_scores_and_own_forms_are_ranked_bes
 
 def test_a_prefix_form_wins_nothing_by_being_short() -> None:
     """The label is a prefix of the inflected form: both end with the tail, and the entity has but one rank."""
-    bench = benchmark(fact("Q1", "Q11", "Dublin", form="Dublinu"), fact("Q2", "Q12", "Brno", form="Brně"))
+    bench = benchmark(
+        fact("Q1", "Q11", "Dublin", form="Dublinu"), fact("Q2", "Q12", "Brno", form="Brně")
+    )
     _, candidates, _ = requests_of(bench)
     assert candidates["Dublin"] == " Dublin." and candidates["Dublinu"] == " Dublinu."
     cells = ranked(
-        [("Q11", "Dublin", -2.0, False), ("Q11", "Dublinu", -2.5, True), ("Q12", "Brno", -1.0, False), ("Q12", "Brně", -4.0, True)]
+        [
+            ("Q11", "Dublin", -2.0, False),
+            ("Q11", "Dublinu", -2.5, True),
+            ("Q12", "Brno", -1.0, False),
+            ("Q12", "Brně", -4.0, True),
+        ]
     )
     assert (cells["gt_rank"], cells["gt_own_rank"], cells["n_distractors"]) == (2.0, 1.0, 1)
 
@@ -338,7 +464,9 @@ def test_what_is_the_same_name_in_another_case_depends_on_the_language() -> None
 
 
 def test_the_first_fifty_by_hash_the_same_for_every_verbalisation() -> None:
-    bench = benchmark(*(fact(f"Q{n}", f"Q1{n:03}", f"Město{n}", form=f"Městě{n}") for n in range(80)))
+    bench = benchmark(
+        *(fact(f"Q{n}", f"Q1{n:03}", f"Město{n}", form=f"Městě{n}") for n in range(80))
+    )
     _, kept, _ = select_frames(bench, V)
     contests, _ = gather_contests(bench, entities_of(bench), kept)
     others = [f"Q1{n:03}" for n in range(1, 80)]
@@ -363,9 +491,16 @@ def test_ties_of_three_give_the_middle_rank_and_keep_the_ends() -> None:
         ("Q15", "e", -3.0, True),
     ]
     cells = ranked(rows)
-    assert (cells["gt_rank"], cells["gt_rank_min"], cells["gt_rank_max"], cells["gt_own_rank"]) == (3.0, 2, 4, 3.0)
+    assert (cells["gt_rank"], cells["gt_rank_min"], cells["gt_rank_max"], cells["gt_own_rank"]) == (
+        3.0,
+        2,
+        4,
+        3.0,
+    )
     assert (cells["gt_top1_correct"], cells["gt_top3_correct"], cells["n_distractors"]) == (0, 1, 4)
-    assert ranked(rows, ties="gold")["gt_rank"] == 2.0 and ranked(rows, ties="worst")["gt_rank"] == 4.0
+    assert (
+        ranked(rows, ties="gold")["gt_rank"] == 2.0 and ranked(rows, ties="worst")["gt_rank"] == 4.0
+    )
 
 
 def test_recall_asks_for_the_mid_rank() -> None:
@@ -381,7 +516,11 @@ def test_recall_asks_for_the_mid_rank() -> None:
 
 def test_rows_with_few_distractors_are_scored_and_flagged() -> None:
     task = corrected_task(benchmark(*(fact(f"Q{n}", f"Q1{n}", f"Město{n}") for n in range(10))), V)
-    assert (len(task.rows), task.notes["rows_with_few_distractors"], task.notes["distractors"]) == (10, 10, [9, 9])
+    assert (len(task.rows), task.notes["rows_with_few_distractors"], task.notes["distractors"]) == (
+        10,
+        10,
+        [9, 9],
+    )
     task = corrected_task(benchmark(*(fact(f"Q{n}", f"Q1{n}", f"Město{n}") for n in range(11))), V)
     assert task.notes["rows_with_few_distractors"] == 0
 

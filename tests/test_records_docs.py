@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from fluent.records.atomic import write_text
-from fluent.records.benchmark import read_benchmark, write_benchmark
-from fluent.records.dump import format_dump, read_dump
-from fluent.records.few_shot import format_few_shot, read_few_shot
-from fluent.records.run import is_as_written, read_run, write_run
-from fluent.records.source import open_source
+from fluent_mlama.records.atomic import write_text
+from fluent_mlama.records.benchmark import read_benchmark, write_benchmark
+from fluent_mlama.records.dump import format_dump, read_dump
+from fluent_mlama.records.few_shot import format_few_shot, read_few_shot
+from fluent_mlama.records.run import is_as_written, read_run, write_run
+from fluent_mlama.records.source import open_source
 from reader import MLama
 
 
@@ -30,7 +30,9 @@ def examples(root: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_every_example_is_what_the_page_says(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_every_example_is_what_the_page_says(
+    examples: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     source, again = open_source(examples), tmp_path_factory.mktemp("again")
     assert MLama(examples).fill_templates("cs", "P19")[7] == "Marie Curie se narodil v Varšava."
 

@@ -13,8 +13,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from fluent.console import UserError
-from fluent.records.download import CHUNK, download
+from fluent_mlama.console import UserError
+from fluent_mlama.records.download import CHUNK, download
 from reader import main
 
 
@@ -66,22 +66,37 @@ def serve(httpserver: HTTPServer) -> Callable[[Server], str]:
 def test_a_whole_file_comes_and_its_checksum_is_printed(
     serve: Callable[[Server], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    main(["download", str(tmp_path / "new" / "mlama1.1.zip"), "--url", serve(Server()), "--sha256", CHECKSUM.upper()])
+    main(
+        [
+            "download",
+            str(tmp_path / "new" / "mlama1.1.zip"),
+            "--url",
+            serve(Server()),
+            "--sha256",
+            CHECKSUM.upper(),
+        ]
+    )
     assert f"sha256 {CHECKSUM}" in capsys.readouterr().out
     assert (tmp_path / "new" / "mlama1.1.zip").read_bytes() == DATA
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["mlama1.1.zip"]
 
 
-def test_a_cut_connection_goes_on_where_it_was(serve: Callable[[Server], str], tmp_path: Path) -> None:
+def test_a_cut_connection_goes_on_where_it_was(
+    serve: Callable[[Server], str], tmp_path: Path
+) -> None:
     server = Server(cuts=2)
     assert download(serve(server), tmp_path / "m.zip", wait_s=0) == CHECKSUM
     assert server.asked[0] is None
     first, second = (int(re.sub(r"\D", "", asked or "")) for asked in server.asked[1:])
-    assert len(DATA) // 2 - CHUNK < first <= len(DATA) // 2  # what was cut in the middle of a chunk comes again
+    assert (
+        len(DATA) // 2 - CHUNK < first <= len(DATA) // 2
+    )  # what was cut in the middle of a chunk comes again
     assert first < second < len(DATA)
 
 
-def test_a_later_run_goes_on_and_nothing_stands_at_the_final_name_before(serve: Callable[[Server], str], tmp_path: Path) -> None:
+def test_a_later_run_goes_on_and_nothing_stands_at_the_final_name_before(
+    serve: Callable[[Server], str], tmp_path: Path
+) -> None:
     server = Server(cuts=1)
     url = serve(server)
     with pytest.raises(UserError, match="bytes are kept, the same command goes on"):
@@ -99,13 +114,17 @@ def test_a_server_without_range_starts_anew(serve: Callable[[Server], str], tmp_
     assert len(server.asked) == 2
 
 
-def test_a_server_without_validator_starts_anew(serve: Callable[[Server], str], tmp_path: Path) -> None:
+def test_a_server_without_validator_starts_anew(
+    serve: Callable[[Server], str], tmp_path: Path
+) -> None:
     server = Server(cuts=1, etag="")
     assert download(serve(server), tmp_path / "m.zip", wait_s=0) == CHECKSUM
     assert server.asked == [None, None]
 
 
-def test_a_file_that_changed_meanwhile_is_not_mixed(serve: Callable[[Server], str], tmp_path: Path) -> None:
+def test_a_file_that_changed_meanwhile_is_not_mixed(
+    serve: Callable[[Server], str], tmp_path: Path
+) -> None:
     server = Server(cuts=1)
     url = serve(server)
     with pytest.raises(UserError):
@@ -125,14 +144,18 @@ def test_all_bytes_there_but_not_moved(serve: Callable[[Server], str], tmp_path:
     assert server.asked[-1] == f"bytes={len(DATA)}-"
 
 
-def test_a_finished_file_is_not_asked_for_again(serve: Callable[[Server], str], tmp_path: Path) -> None:
+def test_a_finished_file_is_not_asked_for_again(
+    serve: Callable[[Server], str], tmp_path: Path
+) -> None:
     server = Server()
     (tmp_path / "m.zip").write_bytes(DATA)
     assert download(serve(server), tmp_path / "m.zip") == CHECKSUM
     assert server.asked == []
 
 
-def test_wrong_bytes_are_refused_and_not_kept(serve: Callable[[Server], str], tmp_path: Path) -> None:
+def test_wrong_bytes_are_refused_and_not_kept(
+    serve: Callable[[Server], str], tmp_path: Path
+) -> None:
     server = Server()
     url = serve(server)
     with pytest.raises(UserError, match="expected abc"):
@@ -144,13 +167,23 @@ def test_wrong_bytes_are_refused_and_not_kept(serve: Callable[[Server], str], tm
 
 
 def test_a_server_that_names_a_time_is_asked_then(
-    httpserver: HTTPServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    httpserver: HTTPServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     waits: list[float] = []
-    monkeypatch.setattr("tenacity.nap.time.sleep", lambda seconds: waits.append(seconds) if seconds else None)
-    answers = [Response(status=429, headers={"Retry-After": "7"}), Response(status=503, headers={"Retry-After": "3600"})]
+    monkeypatch.setattr(
+        "tenacity.nap.time.sleep", lambda seconds: waits.append(seconds) if seconds else None
+    )
+    answers = [
+        Response(status=429, headers={"Retry-After": "7"}),
+        Response(status=503, headers={"Retry-After": "3600"}),
+    ]
     httpserver.expect_request("/m.zip").respond_with_handler(lambda request: answers.pop(0))
-    with pytest.raises(UserError, match=r"/m.zip asks to come back in 3600 s; what was finished is kept"):
+    with pytest.raises(
+        UserError, match=r"/m.zip asks to come back in 3600 s; what was finished is kept"
+    ):
         download(httpserver.url_for("/m.zip"), tmp_path / "m.zip", wait_s=0)
     assert [wait for wait in waits if wait >= 1] == [7.0]
     assert "/m.zip: HTTP 429 TOO MANY REQUESTS; trying again in 7 s" in capsys.readouterr().err

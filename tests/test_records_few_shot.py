@@ -7,13 +7,25 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fluent.console import UserError
-from fluent.records.benchmark import make_benchmark, read_benchmark
-from fluent.records.few_shot import FewShot, Shot, format_few_shot, parse_few_shot, read_few_shot, write_few_shot
-from fluent.records.leakage import audit_leakage, find_leakage
-from fluent.records.source import open_source
+from fluent_mlama.console import UserError
+from fluent_mlama.records.benchmark import make_benchmark, read_benchmark
+from fluent_mlama.records.few_shot import (
+    FewShot,
+    Shot,
+    format_few_shot,
+    parse_few_shot,
+    read_few_shot,
+    write_few_shot,
+)
+from fluent_mlama.records.leakage import audit_leakage, find_leakage
+from fluent_mlama.records.source import open_source
 
-IRREGULAR = {"cs_P19.txt", "hr_P19.txt", "ru_P19.txt", "cs_P36.txt"}  # blank lines without their indent; a tab before the first line
+IRREGULAR = {
+    "cs_P19.txt",
+    "hr_P19.txt",
+    "ru_P19.txt",
+    "cs_P36.txt",
+}  # blank lines without their indent; a tab before the first line
 SHOT = Shot("Ada was born in London .", "Ada", "Londýn", "Ada se narodila v Londýně.")
 
 
@@ -44,7 +56,11 @@ def test_text_without_shots_and_empty_text() -> None:
 
 def test_broken_shots_are_told_with_their_line(tmp_path: Path) -> None:
     text = format_few_shot(FewShot("Translate.", (SHOT, SHOT)))
-    for broken in (text.replace("Object translation", "Object", 1), text.replace("v Londýně.", "v\nLondýně.", 1), text[:150]):
+    for broken in (
+        text.replace("Object translation", "Object", 1),
+        text.replace("v Londýně.", "v\nLondýně.", 1),
+        text[:150],
+    ):
         with pytest.raises(UserError, match="cs_P19.txt: the shot at line 3 is not the four lines"):
             parse_few_shot(broken, "cs_P19.txt")
     with pytest.raises(ValueError, match="one line each"):
@@ -61,10 +77,26 @@ def test_leaked_rows_are_found_by_sentence_and_labels() -> None:
         ("Q4", "Ada", "Q2", "Londýn", "Ada was born in London .", "Ada je z Londýna."),
     ]
     columns = ["sub_uri", "sub_label", "obj_uri", "obj_label", "en_template", "chatgpt_translation"]
-    more = {"template": "", "template_prompt": "", "aliases": "", "chatgpt_prompt": "", "chatgpt_infl_object": ""}
-    benchmark = make_benchmark("cs", "P19", "own", pd.DataFrame(rows, columns=columns).assign(**more))
-    found = find_leakage(benchmark, FewShot("", (SHOT, Shot("Bo died .", "Bo", "x", "y"))), kept=[1, 2])
-    assert (found.rows, found.kept, found.verbatim, found.shots, found.strangers) == ((0, 2), (2,), (0,), 2, 1)
+    more = {
+        "template": "",
+        "template_prompt": "",
+        "aliases": "",
+        "chatgpt_prompt": "",
+        "chatgpt_infl_object": "",
+    }
+    benchmark = make_benchmark(
+        "cs", "P19", "own", pd.DataFrame(rows, columns=columns).assign(**more)
+    )
+    found = find_leakage(
+        benchmark, FewShot("", (SHOT, Shot("Bo died .", "Bo", "x", "y"))), kept=[1, 2]
+    )
+    assert (found.rows, found.kept, found.verbatim, found.shots, found.strangers) == (
+        (0, 2),
+        (2,),
+        (0,),
+        2,
+        1,
+    )
     assert find_leakage(benchmark, FewShot("", (SHOT,))).kept == (0, 2)
 
 
@@ -83,7 +115,10 @@ def test_published_few_shot_files_parse_and_the_regular_ones_come_back(published
 def test_published_leakage(published: Path) -> None:
     """326 rows are shots; 311 of them are ranked, by the narrow dumps and by their row filter alike."""
     folder = published / "fluent_mlama"
-    benchmarks, prompts = open_source(folder / "fixed_data.zip"), open_source(folder / "chatgpt_prompts")
+    benchmarks, prompts = (
+        open_source(folder / "fixed_data.zip"),
+        open_source(folder / "chatgpt_prompts"),
+    )
     audits = audit_leakage(benchmarks, prompts, open_source(folder / "stats.zip"))
     assert len(audits) == 16
     assert sum(audit.shots for audit in audits) == sum(len(audit.rows) for audit in audits) == 326
@@ -97,5 +132,9 @@ def test_published_leakage(published: Path) -> None:
         usable = (table[["gt_infl_object", "chatgpt_infl_object"]] != "ERROR").all(axis=1) & (
             table[["gt_prompt", "chatgpt_prompt"]] != ""
         ).all(axis=1)
-        by_filter += len(find_leakage(benchmark, read_few_shot(prompts, audit.lang, audit.relation), table.index[usable]).kept)
+        by_filter += len(
+            find_leakage(
+                benchmark, read_few_shot(prompts, audit.lang, audit.relation), table.index[usable]
+            ).kept
+        )
     assert by_filter == 311

@@ -7,27 +7,45 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fluent.console import UserError
-from fluent.records.benchmark import find_benchmarks, make_benchmark, read_benchmark, write_benchmark
-from fluent.records.dump import find_dumps, format_dump, read_dump
-from fluent.records.run import RunRecord, file_sha256, is_as_written, read_run, run_path, write_run
-from fluent.records.scores import read_scores, write_scores
-from fluent.records.source import open_source
-from fluent.records.table import format_table
+from fluent_mlama.console import UserError
+from fluent_mlama.records.benchmark import (
+    find_benchmarks,
+    make_benchmark,
+    read_benchmark,
+    write_benchmark,
+)
+from fluent_mlama.records.dump import find_dumps, format_dump, read_dump
+from fluent_mlama.records.run import (
+    RunRecord,
+    file_sha256,
+    is_as_written,
+    read_run,
+    run_path,
+    write_run,
+)
+from fluent_mlama.records.scores import read_scores, write_scores
+from fluent_mlama.records.source import open_source
+from fluent_mlama.records.table import format_table
 
 COUNTS = {"stats.zip": 91, "stats_wide.zip": 30}
-WITH_CARRIAGE_RETURNS = {"cs_P19_template_gt_chatgpt.tsv"}  # the published narrow file went through a spreadsheet
+WITH_CARRIAGE_RETURNS = {
+    "cs_P19_template_gt_chatgpt.tsv"
+}  # the published narrow file went through a spreadsheet
 WITHOUT_ROW_NUMBERS = {"ru_P19_template_gt_chatgpt.tsv"}
 
 
-def test_published_benchmarks_are_written_back_byte_for_byte(published: Path, tmp_path: Path) -> None:
+def test_published_benchmarks_are_written_back_byte_for_byte(
+    published: Path, tmp_path: Path
+) -> None:
     source = open_source(published / "fluent_mlama" / "fixed_data.zip")
     entries = find_benchmarks(source)
     assert len(entries) == 91
     for lang, relation, spec, name in entries:
         benchmark = read_benchmark(source, lang, relation)
         assert benchmark.spec == spec
-        assert benchmark.verbalisations == (("template", "gt", "chatgpt") if spec == "20prompt" else ("template", "gt"))
+        assert benchmark.verbalisations == (
+            ("template", "gt", "chatgpt") if spec == "20prompt" else ("template", "gt")
+        )
         assert write_benchmark(benchmark, tmp_path).read_bytes() == source.read(name)
         assert file_sha256(tmp_path / name) == benchmark.sha256
 
@@ -57,8 +75,12 @@ def test_scores_come_back_equal_and_bytes_are_deterministic(tmp_path: Path) -> N
     })  # fmt: skip
     write_scores(tmp_path / "a.scores.parquet", frame)
     write_scores(tmp_path / "b.scores.parquet", frame)
-    assert (tmp_path / "a.scores.parquet").read_bytes() == (tmp_path / "b.scores.parquet").read_bytes()
-    pd.testing.assert_frame_equal(read_scores(tmp_path / "a.scores.parquet"), frame.astype({"sub_uri": "str"}))
+    assert (tmp_path / "a.scores.parquet").read_bytes() == (
+        tmp_path / "b.scores.parquet"
+    ).read_bytes()
+    pd.testing.assert_frame_equal(
+        read_scores(tmp_path / "a.scores.parquet"), frame.astype({"sub_uri": "str"})
+    )
     (tmp_path / "c.scores.parquet").write_bytes((tmp_path / "a.scores.parquet").read_bytes()[:-20])
     with pytest.raises(UserError, match="not a readable scores file"):
         read_scores(tmp_path / "c.scores.parquet")
@@ -85,10 +107,22 @@ def test_run_record_comes_back_and_tells_a_changed_dump(tmp_path: Path) -> None:
 
 
 def test_two_files_for_one_relation_ask_for_spec(tmp_path: Path) -> None:
-    columns = ("sub_uri", "sub_label", "obj_uri", "obj_label", "template", "template_prompt", "aliases")
-    table = pd.DataFrame([["Q1", "NA", "Q2", "null", "NA je null.", "NA je ", "None|||nan"]], columns=columns)
+    columns = (
+        "sub_uri",
+        "sub_label",
+        "obj_uri",
+        "obj_label",
+        "template",
+        "template_prompt",
+        "aliases",
+    )
+    table = pd.DataFrame(
+        [["Q1", "NA", "Q2", "null", "NA je null.", "NA je ", "None|||nan"]], columns=columns
+    )
     for spec in ("one", "two"):
         write_benchmark(make_benchmark("cs", "P36", spec, table), tmp_path)
     with pytest.raises(UserError, match=r"--spec \(one, two\)"):
         read_benchmark(open_source(tmp_path), "cs", "P36")
-    assert format_table(read_benchmark(open_source(tmp_path), "cs", "P36", "one").table) == format_table(table)
+    assert format_table(
+        read_benchmark(open_source(tmp_path), "cs", "P36", "one").table
+    ) == format_table(table)

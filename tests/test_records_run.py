@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from fluent import __version__
-from fluent.console import UserError
-from fluent.records.run import RunRecord, read_run, run_path, write_run
+from fluent_mlama import __version__
+from fluent_mlama.console import UserError
+from fluent_mlama.records.run import RunRecord, read_run, run_path, write_run
 
 RECORD = RunRecord(
     lang="ru",
@@ -49,7 +49,10 @@ def test_signature_has_the_defined_order() -> None:
         + __version__
     )
     strange = dataclasses.replace(RECORD, model="a|b\nc", revision="")
-    assert strange.signature.startswith("a_b_c@local|") and strange.signature.count("|") == RECORD.signature.count("|") == 11
+    assert (
+        strange.signature.startswith("a_b_c@local|")
+        and strange.signature.count("|") == RECORD.signature.count("|") == 11
+    )
 
 
 def test_record_comes_back_with_infinities_as_words(tmp_path: Path) -> None:
@@ -79,12 +82,17 @@ def test_rows_must_add_up(tmp_path: Path) -> None:
 def test_a_wrong_field_is_named(tmp_path: Path, change: dict[str, object], message: str) -> None:
     path = tmp_path / "x.run.json"
     write_run(path, RECORD)
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | change), encoding="utf-8")
+    path.write_text(
+        json.dumps(json.loads(path.read_text(encoding="utf-8")) | change), encoding="utf-8"
+    )
     with pytest.raises(UserError, match=message):
         read_run(path)
 
 
-@pytest.mark.parametrize(("text", "message"), [("", "is not JSON"), ("[]", "no JSON object"), ('{"lang": "ru"}', "no field 'relation'")])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "is not JSON"), ("[]", "no JSON object"), ('{"lang": "ru"}', "no field 'relation'")],
+)
 def test_what_is_no_record_is_told(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "x.run.json"
     path.write_text(text, encoding="utf-8")
@@ -95,7 +103,9 @@ def test_what_is_no_record_is_told(tmp_path: Path, text: str, message: str) -> N
 
 
 @pytest.mark.parametrize(("written", "read"), [(True, "1"), (False, "0"), ("</s>", "</s>")])
-def test_what_stands_in_front_is_read_from_old_and_new_records(tmp_path: Path, written: bool | str, read: str) -> None:
+def test_what_stands_in_front_is_read_from_old_and_new_records(
+    tmp_path: Path, written: bool | str, read: str
+) -> None:
     path = tmp_path / "x.run.json"
     write_run(path, RECORD)
     fields = json.loads(path.read_text(encoding="utf-8")) | {"bos": written}

@@ -12,11 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from fluent.console import UserError
-from fluent.records.atomic import replacing, write_bytes, write_text
-from fluent.records.source import open_source
+from fluent_mlama.console import UserError
+from fluent_mlama.records.atomic import replacing, write_bytes, write_text
+from fluent_mlama.records.source import open_source
 
-FILES = {"a.tsv": b"1", "b.tsv": b"2", ".DS_Store": b"x", "deeper/c.tsv": b"3", "__MACOSX/._a.tsv": b"x"}
+FILES = {
+    "a.tsv": b"1",
+    "b.tsv": b"2",
+    ".DS_Store": b"x",
+    "deeper/c.tsv": b"3",
+    "__MACOSX/._a.tsv": b"x",
+}
 
 
 @pytest.fixture(params=["folder", "zip", "zip with a top folder"])
@@ -51,7 +57,9 @@ def test_what_is_not_there_is_named(place: Path) -> None:
             source.read(name)
 
 
-@pytest.mark.parametrize("name", ["../out.tsv", "/etc/out.tsv", "a/../../out.tsv", "C:/out.tsv", "a\\..\\out.tsv"])
+@pytest.mark.parametrize(
+    "name", ["../out.tsv", "/etc/out.tsv", "a/../../out.tsv", "C:/out.tsv", "a\\..\\out.tsv"]
+)
 def test_a_zip_that_points_outside_is_refused(tmp_path: Path, name: str) -> None:
     with zipfile.ZipFile(tmp_path / "slip.zip", "w") as archive:
         archive.writestr("a.tsv", b"1")
@@ -69,14 +77,20 @@ def test_broken_places_are_told_in_one_line(tmp_path: Path) -> None:
     data = (tmp_path / "bad.zip").read_bytes()
     write_bytes(tmp_path / "bad.zip", data.replace(b"1234567890", b"123456789x", 1))
     write_bytes(tmp_path / "cut.zip", data[:-30])
-    for name, message in [("none", "no such folder or zip"), ("no.zip", "neither a folder nor"), ("cut.zip", "neither a folder nor")]:
+    for name, message in [
+        ("none", "no such folder or zip"),
+        ("no.zip", "neither a folder nor"),
+        ("cut.zip", "neither a folder nor"),
+    ]:
         with pytest.raises(UserError, match=message):
             open_source(tmp_path / name)
     with pytest.raises(UserError, match=r"bad\.zip:a\.tsv is damaged"):
         open_source(tmp_path / "bad.zip").read("a.tsv")
 
 
-def test_a_failed_write_keeps_the_old_file_and_no_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_keeps_the_old_file_and_no_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "dump.tsv"
     write_text(path, "старое\r\n")
     assert path.read_bytes() == "старое\r\n".encode()
@@ -98,7 +112,11 @@ def test_a_failed_write_keeps_the_old_file_and_no_rest(tmp_path: Path, monkeypat
 def test_a_file_where_a_folder_should_be_is_told(tmp_path: Path) -> None:
     write_text(tmp_path / "stats", "x")
     (tmp_path / "taken.tsv").mkdir()
-    for path, message in [("stats/a.tsv", "is a file"), ("stats/deeper/a.tsv", "is a file"), ("taken.tsv", "a folder stands there")]:
+    for path, message in [
+        ("stats/a.tsv", "is a file"),
+        ("stats/deeper/a.tsv", "is a file"),
+        ("taken.tsv", "a folder stands there"),
+    ]:
         with pytest.raises(UserError, match=message):
             write_text(tmp_path / path, "y")
 
@@ -107,11 +125,13 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path: Path, root: Path) -> None
     path = tmp_path / "dump.tsv"
     write_text(path, "old")
     program = (
-        "import sys; from fluent.records.atomic import replacing\n"
+        "import sys; from fluent_mlama.records.atomic import replacing\n"
         f"with replacing({str(path)!r}) as temporary:\n"
         "    temporary.write_text('half', encoding='utf-8'); print('ready', flush=True); sys.stdin.read()\n"
     )
-    writer = subprocess.Popen([sys.executable, "-c", program], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    writer = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     try:
         assert writer.stdout is not None and writer.stdout.readline().strip() == b"ready"
         writer.send_signal(signal.SIGKILL)

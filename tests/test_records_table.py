@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fluent.console import UserError
-from fluent.records.benchmark import join_aliases, split_aliases
-from fluent.records.table import format_table, read_table
+from fluent_mlama.console import UserError
+from fluent_mlama.records.benchmark import join_aliases, split_aliases
+from fluent_mlama.records.table import format_table, read_table
 
 LABELS = ["NA", "null", "None", "nan", "N/A", "007", "1e5", "True", '"', '""', '"Heroes"', '"Live', 'a"b', "a\tb", "a\nb", "a\r\nb", "a\rb",
           "", " ", "\u2028", "\x85", "\ufeff", "'", "#", "\\", "\\N", "-inf", "Z\u0301", "ко\u0301т"]  # fmt: skip
-cells = st.one_of(st.sampled_from(LABELS), st.text(st.characters(exclude_categories=["Cs"]), max_size=8))
+cells = st.one_of(
+    st.sampled_from(LABELS), st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+)
 
 
 @settings(deadline=None, max_examples=150)
@@ -29,7 +31,9 @@ def test_any_cell_survives_a_round_trip(rows: list[tuple[str, str, str]]) -> Non
 @settings(deadline=None, max_examples=60)
 @given(st.lists(cells, min_size=1, max_size=4))
 def test_one_column_survives_a_round_trip(column: list[str]) -> None:
-    again = read_table(format_table(pd.DataFrame({"only": column}, dtype="str")).encode("utf-8"), "t.tsv")
+    again = read_table(
+        format_table(pd.DataFrame({"only": column}, dtype="str")).encode("utf-8"), "t.tsv"
+    )
     assert again["only"].tolist() == column
 
 
@@ -66,9 +70,15 @@ def test_byte_order_mark_and_windows_line_ends_are_no_part_of_the_text() -> None
         (b"", "t.tsv: the file is empty"),
         (b" \n\n", "t.tsv: the file is empty"),
         (b"id\tlabel\n", "t.tsv: a header and no rows"),
-        (b"id\tlabel\n1\ta\n2", "line 3 ends a row of 1 fields, the header has 2; the file is cut off"),
+        (
+            b"id\tlabel\n1\ta\n2",
+            "line 3 ends a row of 1 fields, the header has 2; the file is cut off",
+        ),
         (b"id\tlabel\n1\ta\tb\n", "line 2 ends a row of 3 fields, the header has 2"),
-        (b'id\tlabel\n1\t"a ""b"" c"\n2\t"cut ""o', "line 3: unexpected end of data; the file is cut off"),
+        (
+            b'id\tlabel\n1\t"a ""b"" c"\n2\t"cut ""o',
+            "line 3: unexpected end of data; the file is cut off",
+        ),
         (b'id\tlabel\n1\t"two\nlines"\n2\t"cut\noff', "line 5: unexpected end of data"),
         (b"id\tlabel\n1\tR\xedm\n", r"not UTF-8 \(byte 0xed in line 2\)"),
         ("id\tlabel\n1\tŘím\n".encode("utf-16"), "not UTF-8"),

@@ -21,11 +21,17 @@ from hypothesis import strategies as st
 import stats
 from benchmarks.headless import CHROMIUM, Visit, browser, visit
 from benchmarks.synthetic_dumps import LABELS, synthetic_dump, write_scores_beside
-from fluent.records.dump import write_dump
-from fluent.records.source import open_source
-from fluent.reporting.loading import DumpFolder
-from fluent.reporting.report import script_json
-from fluent.reporting.report_facts import CANDIDATES_SHOWN, best_candidates, collect_facts, object_span, pack
+from fluent_mlama.records.dump import write_dump
+from fluent_mlama.records.source import open_source
+from fluent_mlama.reporting.loading import DumpFolder
+from fluent_mlama.reporting.report import script_json
+from fluent_mlama.reporting.report_facts import (
+    CANDIDATES_SHOWN,
+    best_candidates,
+    collect_facts,
+    object_span,
+    pack,
+)
 
 FACTS = {("ru", "P19"): 900, ("ru", "P36"): 600, ("cs", "P19"): 900}
 TWO_WAYS = ("template", "gt")
@@ -36,7 +42,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """2,400 facts; Czech lacks chatgpt; cs P19 has a scores file."""
     folder = tmp_path_factory.mktemp("report") / "stats"
     for seed, ((lang, relation), facts) in enumerate(FACTS.items()):
-        dump = synthetic_dump(lang, relation, facts, seed, TWO_WAYS) if lang == "cs" else synthetic_dump(lang, relation, facts, seed)
+        dump = (
+            synthetic_dump(lang, relation, facts, seed, TWO_WAYS)
+            if lang == "cs"
+            else synthetic_dump(lang, relation, facts, seed)
+        )
         write_dump(dump, folder)
     write_scores_beside(synthetic_dump("cs", "P19", 900, 2, TWO_WAYS), folder)
     return folder
@@ -47,7 +57,22 @@ def report(folder: Path) -> Path:
     """The report on those dumps."""
     path = folder.parent / "report.html"
     title = "Report </title><script>window.broken = 1</script>"
-    assert stats.main(["report", "--stats", str(folder), "--out", str(path), "--resamples", "200", "--title", title]) == 0
+    assert (
+        stats.main(
+            [
+                "report",
+                "--stats",
+                str(folder),
+                "--out",
+                str(path),
+                "--resamples",
+                "200",
+                "--title",
+                title,
+            ]
+        )
+        == 0
+    )
     return path
 
 
@@ -57,7 +82,12 @@ class TestObjectSpan:
         [
             ("Praha je v Praze.", "Praha je v ", "Praze", "Praze"),
             ("V Praze je Praha.", "V ", "Praze", "Praze"),
-            ("Praze, v Praze.", "cut otherwise", "Praze", "Praze"),  # the last one where the prompt does not lead to it
+            (
+                "Praze, v Praze.",
+                "cut otherwise",
+                "Praze",
+                "Praze",
+            ),  # the last one where the prompt does not lead to it
             ("Nowhere.", "Nowhere", "Praha", ""),
             ("Empty.", "Empty", "", ""),
             ("🚗 drives to 🏙🏙.", "🚗 drives to ", "🏙🏙", "🏙🏙"),
@@ -75,12 +105,21 @@ class TestPayload:
     def test_every_fact_is_there_with_its_ways(self, folder: Path):
         dumps = DumpFolder(folder)
         payload = collect_facts(dumps.tables(), open_source(folder))
-        assert payload["tables"] == [["cs", "P19", 0, 900], ["ru", "P19", 900, 1800], ["ru", "P36", 1800, 2400]]
+        assert payload["tables"] == [
+            ["cs", "P19", 0, 900],
+            ["ru", "P19", 900, 1800],
+            ["ru", "P36", 1800, 2400],
+        ]
         assert {len(column) for column in payload["columns"].values()} == {2400}
-        assert {len(values) for way in payload["ways"].values() for values in way.values()} == {2400}
+        assert {len(values) for way in payload["ways"].values() for values in way.values()} == {
+            2400
+        }
         assert payload["ways"]["chatgpt"]["rank"][0] is None
         russian = dumps.table("ru", "P36")
-        assert payload["ways"]["chatgpt"]["rank"][1800:] == russian.rank["chatgpt"].astype(int).tolist()
+        assert (
+            payload["ways"]["chatgpt"]["rank"][1800:]
+            == russian.rank["chatgpt"].astype(int).tolist()
+        )
         unpacked = json.loads(gzip.decompress(base64.b64decode(pack(payload))))
         assert unpacked == payload
 
@@ -98,7 +137,9 @@ class TestPayload:
         with zipfile.ZipFile(packed, "w") as archive:
             for path in folder.iterdir():
                 archive.write(path, path.name)
-        sides = [collect_facts(DumpFolder(path).tables(), open_source(path)) for path in (folder, packed)]
+        sides = [
+            collect_facts(DumpFolder(path).tables(), open_source(path)) for path in (folder, packed)
+        ]
         assert sides[0] == sides[1]
 
     @given(st.text(alphabet="<>/!-script&\"'\u2028é", max_size=40))
@@ -112,12 +153,14 @@ class TestPayload:
 class TestFile:
     def test_it_is_one_file_that_asks_for_nothing(self, report: Path):
         page = report.read_text(encoding="utf-8")
-        own = page.replace(re.search(r"<script>\s*/\*\*\s*\* plotly\.js.*?</script>", page, re.DOTALL).group(), "")  # type: ignore[union-attr]
+        own = page.replace(
+            re.search(r"<script>\s*/\*\*\s*\* plotly\.js.*?</script>", page, re.DOTALL).group(), ""
+        )  # type: ignore[union-attr]
         assert not re.search(r"""(?:src|href)=["'](?!#|data:)""", own)
         assert "default-src 'none'" in own
-        assert "http" not in re.sub(r'<script type="application/octet-stream".*?</script>', "", own, flags=re.DOTALL).replace(
-            "http-equiv", ""
-        )
+        assert "http" not in re.sub(
+            r'<script type="application/octet-stream".*?</script>', "", own, flags=re.DOTALL
+        ).replace("http-equiv", "")
 
     def test_labels_and_title_are_escaped(self, report: Path):
         page = report.read_text(encoding="utf-8")
@@ -127,7 +170,19 @@ class TestFile:
     def test_the_same_dumps_give_the_same_bytes(self, folder: Path, report: Path, tmp_path: Path):
         again = tmp_path / "again.html"
         title = "Report </title><script>window.broken = 1</script>"
-        stats.main(["report", "--stats", str(folder), "--out", str(again), "--resamples", "200", "--title", title])
+        stats.main(
+            [
+                "report",
+                "--stats",
+                str(folder),
+                "--out",
+                str(again),
+                "--resamples",
+                "200",
+                "--title",
+                title,
+            ]
+        )
         assert again.read_bytes() == report.read_bytes()
 
     def test_summary_values_are_the_means_over_relations(self, folder: Path, report: Path):
@@ -135,7 +190,9 @@ class TestFile:
         expected = sum((table.rank["chatgpt"] <= 1).mean() for table in tables) / len(tables)
         assert f"{expected:.3f}" in report.read_text(encoding="utf-8")
 
-    def test_one_verbalisation_alone_makes_a_report_without_differences(self, folder: Path, tmp_path: Path):
+    def test_one_verbalisation_alone_makes_a_report_without_differences(
+        self, folder: Path, tmp_path: Path
+    ):
         out = tmp_path / "one.html"
         arguments = ["report", "--stats", str(folder), "--out", str(out), "--resamples", "200"]
         assert stats.main([*arguments, "--langs", "cs", "--verbalisations", "gt"]) == 0
@@ -144,7 +201,9 @@ class TestFile:
         assert 'id="summary"' in page
 
 
-@pytest.fixture(scope="module", params=[(1280, "light"), (400, "dark")], ids=["1280-light", "400-dark"])
+@pytest.fixture(
+    scope="module", params=[(1280, "light"), (400, "dark")], ids=["1280-light", "400-dark"]
+)
 def seen(request: pytest.FixtureRequest, report: Path) -> Iterator[Visit]:
     """The report open in Chromium, wide and light, then narrow and dark."""
     width, scheme = request.param
@@ -152,7 +211,9 @@ def seen(request: pytest.FixtureRequest, report: Path) -> Iterator[Visit]:
         yield found
 
 
-@pytest.mark.skipif(not CHROMIUM.exists(), reason=f"needs {CHROMIUM}: apt-get install chromium fonts-noto-cjk")
+@pytest.mark.skipif(
+    not CHROMIUM.exists(), reason=f"needs {CHROMIUM}: apt-get install chromium fonts-noto-cjk"
+)
 class TestInTheBrowser:
     @pytest.fixture(autouse=True)
     def fresh(self, seen: Visit) -> Iterator[None]:
@@ -173,7 +234,9 @@ class TestInTheBrowser:
             seen.page.dispatch_event("#search", "input")
         else:
             seen.page.select_option(f"#{control}", value)
-        seen.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        seen.page.evaluate(
+            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        )
         return seen.page.inner_text("#count")
 
     def test_the_list_holds_all_facts_and_draws_only_those_in_view(self, seen: Visit):
@@ -187,9 +250,15 @@ class TestInTheBrowser:
 
     def test_search_ignores_case_and_accents_and_wants_all_words(self, seen: Visit):
         expected = sum(
-            label == "Nový Bor" for facts in FACTS.values() for label in (LABELS[i % 97] if i % 97 < 8 else "" for i in range(facts))
+            label == "Nový Bor"
+            for facts in FACTS.values()
+            for label in (LABELS[i % 97] if i % 97 < 8 else "" for i in range(facts))
         )
-        subjects = sum((i // 50) % 8 == 7 and i % 50 == 0 and i % 97 != 7 for facts in FACTS.values() for i in range(facts))
+        subjects = sum(
+            (i // 50) % 8 == 7 and i % 50 == 0 and i % 97 != 7
+            for facts in FACTS.values()
+            for i in range(facts)
+        )
         assert self.set(seen, "search", "bor NOVY") == f"{expected + subjects} of 2,400 facts"
         assert self.set(seen, "search", "bor nothing") == "0 of 2,400 facts"
 
@@ -203,7 +272,9 @@ class TestInTheBrowser:
     def test_orders_by_worst_rank(self, seen: Visit, folder: Path):
         self.set(seen, "order", "worst:1")
         worst = max(int(table.rank["gt"].max()) for table in DumpFolder(folder).tables())
-        assert seen.page.locator(".row.item").first.locator(".rank").nth(1).inner_text() == str(worst)
+        assert seen.page.locator(".row.item").first.locator(".rank").nth(1).inner_text() == str(
+            worst
+        )
 
     def test_keys_move_open_and_close(self, seen: Visit):
         seen.page.focus("#grid")
@@ -240,6 +311,8 @@ class TestInTheBrowser:
         before = plots.nth(3).inner_html()
         seen.page.select_option('select[data-graph="3"]', "ru")
         deadline = time.monotonic() + 20
-        while plots.nth(3).inner_html() == before and time.monotonic() < deadline:  # wait_for_function needs eval, which the page forbids
+        while (
+            plots.nth(3).inner_html() == before and time.monotonic() < deadline
+        ):  # wait_for_function needs eval, which the page forbids
             seen.page.wait_for_timeout(100)
         assert plots.nth(3).inner_html() != before

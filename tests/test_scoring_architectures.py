@@ -10,18 +10,29 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fluent.scoring.causal import CausalScorer
-from fluent.scoring.contract import Candidate, Request, Tokenisation
-from fluent.scoring.selfcheck import PATHS
+from fluent_mlama.scoring.causal import CausalScorer
+from fluent_mlama.scoring.contract import Candidate, Request, Tokenisation
+from fluent_mlama.scoring.selfcheck import PATHS
 from tests.tiny import ARCHITECTURES, byte_level_tokenizer, plain_scores, tiny_scorer
 
 WORDS = ("ab", "cd", " ab", "abc", "ba", " ba")
-EXPECTED_PATH = {"bloom": "shared-prefix", "falcon-alibi": "shared-prefix", "mamba": "padded", "mamba2": "padded"}
+EXPECTED_PATH = {
+    "bloom": "shared-prefix",
+    "falcon-alibi": "shared-prefix",
+    "mamba": "padded",
+    "mamba2": "padded",
+}
 GAP = 5e-4
 
 texts = st.text(alphabet="abcd ж", max_size=8)
-candidates = st.lists(st.builds(Candidate, texts.filter(bool), st.sampled_from(["", ".", " d."])), min_size=1, max_size=6)
-requests = st.lists(st.builds(lambda p, c: Request(p, tuple(c)), texts, candidates), min_size=1, max_size=4)
+candidates = st.lists(
+    st.builds(Candidate, texts.filter(bool), st.sampled_from(["", ".", " d."])),
+    min_size=1,
+    max_size=6,
+)
+requests = st.lists(
+    st.builds(lambda p, c: Request(p, tuple(c)), texts, candidates), min_size=1, max_size=4
+)
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +55,9 @@ def largest_gap(scorer: CausalScorer, asked: list[Request], tokenisation: Tokeni
     for score, expected in zip(scores, plain_scores(scorer, asked, tokenisation), strict=True):
         for candidate, logprobs in zip(score.candidates, expected, strict=True):
             assert len(candidate.token_logprobs) == len(candidate.token_ids) == len(logprobs) > 0
-            gap = max(gap, *(abs(a - b) for a, b in zip(candidate.token_logprobs, logprobs, strict=True)))
+            gap = max(
+                gap, *(abs(a - b) for a, b in zip(candidate.token_logprobs, logprobs, strict=True))
+            )
             gap = max(gap, abs(candidate.logprob - sum(logprobs)))
     return gap
 
@@ -61,14 +74,18 @@ def test_chosen_path_is_the_fastest_that_is_right(architecture: str) -> None:
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(asked=requests, tokenisation=st.sampled_from(["separate", "joint"]))
-def test_engine_equals_plain(architecture: str, asked: list[Request], tokenisation: Tokenisation) -> None:
+def test_engine_equals_plain(
+    architecture: str, asked: list[Request], tokenisation: Tokenisation
+) -> None:
     assert largest_gap(scorer_for(architecture), asked, tokenisation) < GAP
 
 
 @pytest.mark.parametrize("path", PATHS)
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(asked=requests, tokenisation=st.sampled_from(["separate", "joint"]))
-def test_every_path_equals_plain(path: str, asked: list[Request], tokenisation: Tokenisation) -> None:
+def test_every_path_equals_plain(
+    path: str, asked: list[Request], tokenisation: Tokenisation
+) -> None:
     assert largest_gap(_llama_on(path), asked, tokenisation) < GAP
 
 

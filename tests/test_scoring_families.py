@@ -15,13 +15,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fluent.scoring.contract import Candidate, Request
-from fluent.scoring.masked import MaskedScorer
-from fluent.scoring.masked_contract import TypedQuery
-from fluent.scoring.models import LoadedModel
-from fluent.scoring.planning import make_plan
-from fluent.scoring.spelling import readable, spellings
-from fluent.scoring.tokens import PromptTokeniser, SlotTokeniser
+from fluent_mlama.scoring.contract import Candidate, Request
+from fluent_mlama.scoring.masked import MaskedScorer
+from fluent_mlama.scoring.masked_contract import TypedQuery
+from fluent_mlama.scoring.models import LoadedModel
+from fluent_mlama.scoring.planning import make_plan
+from fluent_mlama.scoring.spelling import readable, spellings
+from fluent_mlama.scoring.tokens import PromptTokeniser, SlotTokeniser
 from tests.tokenizer_families import FAMILIES, facts, family, natural, sentences, unknown_is_bos
 
 END_MARKS = {"roberta", "roberta-prefix-space", "llama2-end-mark", "t5", "xlm-roberta"}
@@ -45,9 +45,13 @@ class Memory(torch.nn.Module):
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:
         logits = torch.zeros((*input_ids.shape, self.config.vocab_size))
-        for row, (ids, length) in enumerate(zip(input_ids.tolist(), attention_mask.sum(1).tolist(), strict=True)):
+        for row, (ids, length) in enumerate(
+            zip(input_ids.tolist(), attention_mask.sum(1).tolist(), strict=True)
+        ):
             for known in self.seen:
-                if len(known) == length and all(a in (b, self.mask) for a, b in zip(ids, known, strict=False)):
+                if len(known) == length and all(
+                    a in (b, self.mask) for a, b in zip(ids, known, strict=False)
+                ):
                     logits[row, range(length), known] += 20
         return SimpleNamespace(logits=logits)
 
@@ -55,7 +59,9 @@ class Memory(torch.nn.Module):
 def remembering(name: str) -> MaskedScorer:
     tokenizer = family(name)
     model = Memory(natural(tokenizer, sentences()), tokenizer.mask_token_id, len(tokenizer))
-    return MaskedScorer(LoadedModel(name, "memory", model, tokenizer, torch.device("cpu"), "float32"))
+    return MaskedScorer(
+        LoadedModel(name, "memory", model, tokenizer, torch.device("cpu"), "float32")
+    )
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -63,7 +69,9 @@ def test_a_masked_model_knows_what_it_saw(name: str) -> None:
     scorer = remembering(name)
     for lang, known in facts().items():
         candidates = tuple(dict.fromkeys(city for _, city, _ in known))
-        results = scorer.typed([TypedQuery(left, right, candidates, untyped=True) for left, _, right in known])
+        results = scorer.typed(
+            [TypedQuery(left, right, candidates, untyped=True) for left, _, right in known]
+        )
         for (_, city, _), result in zip(known, results, strict=True):
             means = [score.mean for score in result.candidates]
             best = candidates[means.index(max(means))]
@@ -83,8 +91,13 @@ def test_a_causal_model_gets_what_it_saw_and_the_object_is_what_is_scored(name: 
             request = Request(prompt, (Candidate(left[len(prompt) :] + city, right),))
             (tokens,) = tokeniser.tokenise([request], "joint")[0].candidates
             own = list(tokens.sequence[len(tokeniser.prefix("joint")) :])
-            assert any(own == ids[len(ids) - len(own) - len(tokeniser.text.back) :][: len(own)] for ids in seen)
-            scored = tokenizer.decode(list(tokens.scored[: len(tokens.scored) - tokens.tail_tokens]))
+            assert any(
+                own == ids[len(ids) - len(own) - len(tokeniser.text.back) :][: len(own)]
+                for ids in seen
+            )
+            scored = tokenizer.decode(
+                list(tokens.scored[: len(tokens.scored) - tokens.tail_tokens])
+            )
             if name != "bert-uncased":
                 assert city.replace(" ", "") in scored.replace(" ", "")
 
@@ -93,7 +106,9 @@ def test_a_causal_model_gets_what_it_saw_and_the_object_is_what_is_scored(name: 
 def test_nothing_stands_between_prompt_and_form(name: str) -> None:
     tokenizer = family(name)
     tokeniser = PromptTokeniser(tokenizer)
-    (tokens,) = tokeniser.tokenise([Request("The capital of Peru is", (Candidate("Lima"),))], "separate")
+    (tokens,) = tokeniser.tokenise(
+        [Request("The capital of Peru is", (Candidate("Lima"),))], "separate"
+    )
     bare = tokenizer("The capital of Peru is", add_special_tokens=False)["input_ids"]
     form = tokenizer("Lima", add_special_tokens=False)["input_ids"]
     assert tokens.candidates[0].sequence == (*tokeniser.prefix("separate"), *bare, *form)
@@ -101,7 +116,9 @@ def test_nothing_stands_between_prompt_and_form(name: str) -> None:
         assert tokenizer.eos_token_id not in tokens.candidates[0].sequence
 
 
-@pytest.mark.parametrize("name", ["llama3", "llama2-legacy", "llama2", "gemma", "metaspace-always", "xglm"])
+@pytest.mark.parametrize(
+    "name", ["llama3", "llama2-legacy", "llama2", "gemma", "metaspace-always", "xglm"]
+)
 def test_a_prompt_that_begins_with_the_prefix_gets_no_second_one(name: str) -> None:
     tokeniser = PromptTokeniser(family(name))
     (first,) = tokeniser.prefix("joint")
@@ -119,7 +136,9 @@ def test_a_prefix_further_on_in_a_prompt_is_said_once(capsys: pytest.CaptureFixt
     assert capsys.readouterr().err.count("holds '<s>' as text") == 1
 
 
-def test_an_unknown_word_is_no_prefix_although_the_same_token_stands_for_both(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_word_is_no_prefix_although_the_same_token_stands_for_both(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     tokeniser = PromptTokeniser(unknown_is_bos())
     assert (tokeniser.text.front, tokeniser.text.back) == ((0,), ())
     for prompt, prefixes in {"Qq": 2, "Qq The": 2, "The Qq": 2, "<e> The": 1}.items():
@@ -134,10 +153,16 @@ def test_an_unknown_word_is_no_prefix_although_the_same_token_stands_for_both(ca
     ("unigram-bytes", "Lima 是", "л法", "语です。"),
     ("gemma", "是", "拿大", "л"),
 ])  # fmt: skip
-def test_bytes_belong_to_the_character_that_they_are_of(name: str, prompt: str, form: str, tail: str) -> None:
+def test_bytes_belong_to_the_character_that_they_are_of(
+    name: str, prompt: str, form: str, tail: str
+) -> None:
     tokenizer = family(name)
     for end in ("", tail):
-        (tokens,) = PromptTokeniser(tokenizer).tokenise([Request(prompt, (Candidate(form, end),))], "joint")[0].candidates
+        (tokens,) = (
+            PromptTokeniser(tokenizer)
+            .tokenise([Request(prompt, (Candidate(form, end),))], "joint")[0]
+            .candidates
+        )
         own = tokens.scored[: len(tokens.scored) - tokens.tail_tokens]
         assert (tokenizer.decode(list(own)), tokens.straddles) == (form, False)
     (slot,) = SlotTokeniser(tokenizer).tokenise([(prompt, tail, (form,))])
@@ -147,15 +172,25 @@ def test_bytes_belong_to_the_character_that_they_are_of(name: str, prompt: str, 
 def test_unknown_pieces_that_cannot_be_told_apart_are_the_forms() -> None:
     tokenizer = family("slow-bert")  # 语, < and / are unknown, and one span
     tokeniser = PromptTokeniser(tokenizer)
-    (tokens,) = tokeniser.tokenise([Request("l'", (Candidate("法语", "</s>"),))], "joint")[0].candidates
-    assert tokenizer.convert_ids_to_tokens(list(tokens.scored)) == ["法", *["[UNK]"] * 3, "s", "[UNK]"]
+    (tokens,) = tokeniser.tokenise([Request("l'", (Candidate("法语", "</s>"),))], "joint")[
+        0
+    ].candidates
+    assert tokenizer.convert_ids_to_tokens(list(tokens.scored)) == [
+        "法",
+        *["[UNK]"] * 3,
+        "s",
+        "[UNK]",
+    ]
     assert tokens.tail_tokens == 2
 
 
 @pytest.mark.parametrize("how", ["separate", "joint"])
 def test_a_form_of_no_tokens_is_not_scored_by_its_tail(how: Any) -> None:
     tokeniser = PromptTokeniser(family("bert-cased"))
-    requests = [Request("The capital is", (Candidate(form, "."), Candidate(" Lima", "."))) for form in (" \u200b", " Rome")]
+    requests = [
+        Request("The capital is", (Candidate(form, "."), Candidate(" Lima", ".")))
+        for form in (" \u200b", " Rome")
+    ]
     plan = make_plan(requests, how, tokeniser, token_budget=100, max_length=None)
     assert list(plan.unscorable) == [0] and "has no tokens after prompt" in plan.unscorable[0]
 
@@ -164,15 +199,23 @@ def test_a_tokenizer_that_takes_special_tokens_for_text_does_so_in_every_mode() 
     tokenizer = copy.deepcopy(family("gpt2"))
     tokenizer.split_special_tokens = True
     tokeniser = PromptTokeniser(tokenizer)
-    (tokens,) = tokeniser.tokenise([Request("The</s>", (Candidate("Lima"),))], "joint")[0].candidates
-    assert list(tokens.sequence[1:]) == tokenizer("The</s>Lima")["input_ids"] and 2 not in tokens.sequence
+    (tokens,) = tokeniser.tokenise([Request("The</s>", (Candidate("Lima"),))], "joint")[
+        0
+    ].candidates
+    assert (
+        list(tokens.sequence[1:]) == tokenizer("The</s>Lima")["input_ids"]
+        and 2 not in tokens.sequence
+    )
 
 
 def test_candidates_of_equal_length_share_a_forward_wherever_their_context_is_the_same() -> None:
     scorer = remembering("roberta")
     fed: list[int] = []
     run = scorer.network.run
-    scorer.network.run = lambda copies, on_batch=None: (fed.append(len(copies)), run(copies, on_batch))[1]  # type: ignore[method-assign]
+    scorer.network.run = lambda copies, on_batch=None: (
+        fed.append(len(copies)),
+        run(copies, on_batch),
+    )[1]  # type: ignore[method-assign]
     known = facts()["en"]
     candidates = tuple(dict.fromkeys(city for _, city, _ in known))
     results = scorer.typed([TypedQuery(left, right, candidates) for left, _, right in known])
@@ -181,20 +224,39 @@ def test_candidates_of_equal_length_share_a_forward_wherever_their_context_is_th
 
 
 TEXT = st.lists(
-    st.sampled_from([*"  aZdß1٣.,'’-–;\n\t\u00a0\u200b\u3000加は\U0001f600e\u0301´¨", "<mask>", " Lima", "San José", "Москва"]), max_size=8
+    st.sampled_from(
+        [
+            *"  aZdß1٣.,'’-–;\n\t\u00a0\u200b\u3000加は\U0001f600e\u0301´¨",
+            "<mask>",
+            " Lima",
+            "San José",
+            "Москва",
+        ]
+    ),
+    max_size=8,
 ).map("".join)
 
 
-@pytest.mark.parametrize("name", [name for name in FAMILIES if SlotTokeniser(family(name)).text.cuts_before_blanks])
+@pytest.mark.parametrize(
+    "name", [name for name in FAMILIES if SlotTokeniser(family(name)).text.cuts_before_blanks]
+)
 @given(left=TEXT, right=TEXT, texts=st.lists(TEXT, min_size=1, max_size=3, unique=True))
 @settings(max_examples=60, deadline=None)
-def test_ids_put_together_from_parts_are_those_of_the_whole_sentence(name: str, left: str, right: str, texts: list[str]) -> None:
+def test_ids_put_together_from_parts_are_those_of_the_whole_sentence(
+    name: str, left: str, right: str, texts: list[str]
+) -> None:
     quick, slow = SlotTokeniser(family(name)), SlotTokeniser(family(name))
     slow.text.cuts_before_blanks = False
-    slots = [("The capital of " + left, right + " is big.", tuple(texts)), (left, right, tuple(texts))]
+    slots = [
+        ("The capital of " + left, right + " is big.", tuple(texts)),
+        (left, right, tuple(texts)),
+    ]
     for one, other in zip(quick.tokenise(slots), slow.tokenise(slots), strict=True):
         assert one.filling.pieces == other.filling.pieces
-        together = {(one.left + a, k, b + one.right): numbers for (a, k, b), numbers in one.filling.contexts.items()}
+        together = {
+            (one.left + a, k, b + one.right): numbers
+            for (a, k, b), numbers in one.filling.contexts.items()
+        }
         assert together == dict(other.filling.contexts)
 
 
@@ -202,7 +264,9 @@ def test_a_blank_that_is_a_piece_of_its_own_is_masked_with_the_candidate() -> No
     tokenizer = family("xlm-roberta")
     city = facts()["zh"][0][1]
     (slot,) = SlotTokeniser(tokenizer).tokenise([("La capital de Peru es ", " 。", (city, "Lima"))])
-    first, second = (tokenizer.convert_ids_to_tokens(list(pieces)) for pieces in slot.filling.pieces)
+    first, second = (
+        tokenizer.convert_ids_to_tokens(list(pieces)) for pieces in slot.filling.pieces
+    )
     assert first[0] == "▁" and second[0].startswith("▁") and "".join(first[1:]) == city
     assert len({(left, right) for left, _, right in slot.filling.contexts}) == 1
 
@@ -215,5 +279,9 @@ def test_tokens_are_shown_as_text_and_parts_of_a_character_by_their_bytes() -> N
         assert not any(character in "".join(shown) for character in "ĠÐÑ▁\ufffd")
         assert "<0xE6>" in "".join(shown) and "<0xBF>(拿)" in shown
     tokenizer = family("roberta")
-    assert spellings(tokenizer, [0, *tokenizer.convert_tokens_to_ids(["Ð", "Ġ"])]) == ["<s>", "<0xD0>", " "]
+    assert spellings(tokenizer, [0, *tokenizer.convert_tokens_to_ids(["Ð", "Ġ"])]) == [
+        "<s>",
+        "<0xD0>",
+        " ",
+    ]
     assert readable(tokenizer, tokenizer.convert_tokens_to_ids(["Ð"])) == "<0xD0>"

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from fluent.console import UserError
-from fluent.scoring import embedded, file_hashes
-from fluent.scoring.identity import model_identity
+from fluent_mlama.console import UserError
+from fluent_mlama.scoring import embedded, file_hashes
+from fluent_mlama.scoring.identity import model_identity
 from tests.tiny import byte_level_tokenizer, tiny_model
 
 OLD_NS = 1_000_000_000_000_000_000
@@ -42,7 +42,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the files that are read for their hashes."""
     names: list[str] = []
     original = file_hashes._sha256
-    monkeypatch.setattr(file_hashes, "_sha256", lambda path: (names.append(path.name), original(path))[1])
+    monkeypatch.setattr(
+        file_hashes, "_sha256", lambda path: (names.append(path.name), original(path))[1]
+    )
     return names
 
 
@@ -68,7 +70,12 @@ def test_every_byte_of_weights_config_and_tokenizer_counts(folder: Path) -> None
     assert first.startswith("local-") and len(first) == len("local-") + 16
     seen = {first}
     files = sorted(folder.iterdir())
-    assert {"config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors.index.json"} <= {file.name for file in files}
+    assert {
+        "config.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "model.safetensors.index.json",
+    } <= {file.name for file in files}
     for file in files:
         for place in (0, file.stat().st_size // 3, file.stat().st_size - 1):
             change_byte(file, place)
@@ -79,7 +86,15 @@ def test_every_byte_of_weights_config_and_tokenizer_counts(folder: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "name", ["added_tokens.json", "special_tokens_map.json", "merges.txt", "spiece.model", "modeling_own.py", "a.tiktoken"]
+    "name",
+    [
+        "added_tokens.json",
+        "special_tokens_map.json",
+        "merges.txt",
+        "spiece.model",
+        "modeling_own.py",
+        "a.tiktoken",
+    ],
 )
 def test_a_file_more_is_another_model(name: str, folder: Path) -> None:
     first = model_identity(str(folder))
@@ -87,7 +102,17 @@ def test_a_file_more_is_another_model(name: str, folder: Path) -> None:
     assert model_identity(str(folder)) != first
 
 
-@pytest.mark.parametrize("name", ["README.md", ".gitattributes", "chat_template.jinja", "optimizer.pt", "pytorch_model.bin", "x.onnx"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "README.md",
+        ".gitattributes",
+        "chat_template.jinja",
+        "optimizer.pt",
+        "pytorch_model.bin",
+        "x.onnx",
+    ],
+)
 def test_what_changes_no_number_counts_for_nothing(name: str, folder: Path) -> None:
     first = model_identity(str(folder))
     (folder / name).write_bytes(b"x")
@@ -98,7 +123,10 @@ def test_pickles_count_where_they_are_the_weights(folder: Path) -> None:
     (folder / "weights.bin").write_bytes(b"x")
     config = folder / "config.json"
     config.write_text(
-        json.dumps(json.loads(config.read_text(encoding="utf-8")) | {"transformers_weights": "weights.bin"}), encoding="utf-8"
+        json.dumps(
+            json.loads(config.read_text(encoding="utf-8")) | {"transformers_weights": "weights.bin"}
+        ),
+        encoding="utf-8",
     )
     first = model_identity(str(folder))
     (folder / "weights.bin").write_bytes(b"y")
@@ -120,11 +148,16 @@ def test_pickles_count_beside_safetensors_that_are_no_weights_of_it(folder: Path
     assert model_identity(str(folder)) != first
 
 
-def test_weights_that_an_index_names_by_their_whole_path_count(folder: Path, tmp_path: Path) -> None:
+def test_weights_that_an_index_names_by_their_whole_path_count(
+    folder: Path, tmp_path: Path
+) -> None:
     part = next(folder.glob("model-*.safetensors"))
     moved = part.rename(tmp_path / part.name)
     index = folder / "model.safetensors.index.json"
-    index.write_text(index.read_text(encoding="utf-8").replace(f'"{part.name}"', json.dumps(str(moved))), encoding="utf-8")
+    index.write_text(
+        index.read_text(encoding="utf-8").replace(f'"{part.name}"', json.dumps(str(moved))),
+        encoding="utf-8",
+    )
     first = model_identity(str(folder))
     change_byte(moved, moved.stat().st_size - 1)
     assert model_identity(str(folder)) != first
@@ -135,7 +168,10 @@ def test_weights_in_a_sub_folder_count(folder: Path) -> None:
     (folder / "sub").mkdir()
     moved = part.rename(folder / "sub" / part.name)
     index = folder / "model.safetensors.index.json"
-    index.write_text(index.read_text(encoding="utf-8").replace(f'"{part.name}"', f'"sub/{part.name}"'), encoding="utf-8")
+    index.write_text(
+        index.read_text(encoding="utf-8").replace(f'"{part.name}"', f'"sub/{part.name}"'),
+        encoding="utf-8",
+    )
     first = model_identity(str(folder))
     change_byte(moved, moved.stat().st_size - 1)
     assert model_identity(str(folder)) != first
@@ -167,7 +203,9 @@ def test_a_file_changed_just_now_is_not_remembered(folder: Path, read: list[str]
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[1]", b'{"a": 1}', b'{"a": ["b", "c"]}'])
-def test_a_damaged_list_of_hashes_is_made_again(damage: bytes, folder: Path, read: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_list_of_hashes_is_made_again(
+    damage: bytes, folder: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     let_settle(monkeypatch)
     first = model_identity(str(folder))
     kept = file_hashes.cache_folder() / "file-hashes.json"
@@ -177,7 +215,9 @@ def test_a_damaged_list_of_hashes_is_made_again(damage: bytes, folder: Path, rea
     assert model_identity(str(folder)) == first and len(read) == 2 * count
 
 
-def test_hashes_of_files_that_are_gone_are_forgotten(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hashes_of_files_that_are_gone_are_forgotten(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     let_settle(monkeypatch)
     copy = shutil.copytree(folder, folder.with_name("copy"))
     model_identity(str(folder))
@@ -187,7 +227,9 @@ def test_hashes_of_files_that_are_gone_are_forgotten(folder: Path, monkeypatch: 
     assert sorted(kept) == sorted(str(file) for file in copy.iterdir())
 
 
-def test_a_cache_folder_that_takes_no_file_costs_time_only(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_folder_that_takes_no_file_costs_time_only(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     let_settle(monkeypatch)
     first = model_identity(str(folder))
     monkeypatch.setenv("FLUENT_CACHE", str(folder / "config.json" / "below a file"))
@@ -213,7 +255,9 @@ def test_a_commit_is_its_own_identity_and_needs_no_hub() -> None:
         model_identity("org/surely-not-cached", "main")
 
 
-def test_a_branch_is_the_commit_that_the_cache_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_branch_is_the_commit_that_the_cache_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from huggingface_hub import constants
 
     commit = "ab" * 20
@@ -257,6 +301,11 @@ def test_paths_without_a_model(make: Callable[[Path], Path], words: str, tmp_pat
 
 
 def test_torch_is_not_imported(folder: Path, root: Path) -> None:
-    code = f"import sys; from fluent.scoring.identity import model_identity; model_identity({str(folder)!r}); print('torch' in sys.modules)"
-    said = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True).stdout
+    code = (
+        "import sys; from fluent_mlama.scoring.identity import model_identity; "
+        f"model_identity({str(folder)!r}); print('torch' in sys.modules)"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True
+    ).stdout
     assert said == "False\n"

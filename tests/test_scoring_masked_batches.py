@@ -12,15 +12,23 @@ import torch
 from torch import Tensor, nn
 from transformers import BertForMaskedLM
 
-from fluent.console import UserError
-from fluent.scoring.masked import MaskedScorer
-from fluent.scoring.masked_network import REACH, Copy
-from fluent.scoring.models import LoadedModel
+from fluent_mlama.console import UserError
+from fluent_mlama.scoring.masked import MaskedScorer
+from fluent_mlama.scoring.masked_network import REACH, Copy
+from fluent_mlama.scoring.models import LoadedModel
 from tests.mlama_world import wordpiece
 from tests.tiny_masked import MASKED, POSITIONS, tiny_masked_model
 
 WORDS = ("Paris", "is", "in")
-PADDING_LEAKS = {"big_bird", "convbert", "eurobert-long-rope", "fnet", "mobilebert", "nystromformer", "reformer"}
+PADDING_LEAKS = {
+    "big_bird",
+    "convbert",
+    "eurobert-long-rope",
+    "fnet",
+    "mobilebert",
+    "nystromformer",
+    "reformer",
+}
 GAP = 1e-4
 
 
@@ -42,15 +50,22 @@ def model_of(architecture: str = "bert", **changes: Any) -> Any:
     return tiny_masked_model(architecture, len(tokenizer()), **changes)
 
 
-def scorer_of(model: Any, *, tokens: Any = None, token_budget: int = 256, packed: bool = True) -> MaskedScorer:
+def scorer_of(
+    model: Any, *, tokens: Any = None, token_budget: int = 256, packed: bool = True
+) -> MaskedScorer:
     number_type = str(model.dtype).removeprefix("torch.")
-    loaded = LoadedModel("tiny", "random", model, tokens or tokenizer(), torch.device("cpu"), number_type)
+    loaded = LoadedModel(
+        "tiny", "random", model, tokens or tokenizer(), torch.device("cpu"), number_type
+    )
     return MaskedScorer(loaded, token_budget=token_budget, packed=packed)
 
 
 def sentences(lengths: Sequence[int]) -> list[list[int]]:
     generator = torch.Generator().manual_seed(1)
-    drawn = (torch.randint(5, len(tokenizer()), (length - 3,), generator=generator).tolist() for length in lengths)
+    drawn = (
+        torch.randint(5, len(tokenizer()), (length - 3,), generator=generator).tolist()
+        for length in lengths
+    )
     return [[2, 4, *ids, 3] for ids in drawn]
 
 
@@ -58,7 +73,10 @@ def batched(scorer: MaskedScorer, asked: Sequence[list[int]]) -> list[Tensor]:
     """Log-probabilities ``[2, vocabulary]`` of each sentence at its mask and its last token."""
     found: dict[int, Tensor] = {}
     copies = [
-        Copy(ids, [1, len(ids) - 1], lambda rows, number=number: found.update({number: rows.clone()})) for number, ids in enumerate(asked)
+        Copy(
+            ids, [1, len(ids) - 1], lambda rows, number=number: found.update({number: rows.clone()})
+        )
+        for number, ids in enumerate(asked)
     ]
     scorer.network.run(copies)
     return [found[number] for number in range(len(asked))]
@@ -87,7 +105,11 @@ def test_batches_equal_plain_forwards(architecture: str) -> None:
     assert description.self_check["float32"]["largest_gap"] < GAP
     assert ("padded: scores are" in description.path_reason) == (architecture in PADDING_LEAKS)
     packed = description.self_check["packed_linear"]
-    assert ("no: model tiny cannot take" in packed) if architecture == "mobilebert" else packed.endswith(" layers")
+    assert (
+        ("no: model tiny cannot take" in packed)
+        if architecture == "mobilebert"
+        else packed.endswith(" layers")
+    )
 
 
 class IgnoresMask(BertForMaskedLM):
@@ -98,7 +120,9 @@ class IgnoresMask(BertForMaskedLM):
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None, **more: Any) -> Any:
         right = super().forward(input_ids=input_ids, attention_mask=attention_mask, **more)
         if self.share and attention_mask is not None and self.leaks(input_ids):
-            right.logits = torch.lerp(right.logits, super().forward(input_ids=input_ids, **more).logits, self.share)
+            right.logits = torch.lerp(
+                right.logits, super().forward(input_ids=input_ids, **more).logits, self.share
+            )
         return right
 
     def leaks(self, input_ids: Tensor) -> bool:
@@ -167,7 +191,10 @@ def test_a_head_that_reads_neighbours_gets_every_row() -> None:
 def test_sixteen_bit_models_are_also_checked_in_float32(dtype: torch.dtype) -> None:
     name = str(dtype).removeprefix("torch.")
     check = scorer_of(model_of("modernbert").to(dtype)).describe().self_check
-    assert check["float32_checked_on"] == "its first 4 of 4 layers" and check["float32"]["largest_gap"] < GAP
+    assert (
+        check["float32_checked_on"] == "its first 4 of 4 layers"
+        and check["float32"]["largest_gap"] < GAP
+    )
     assert check[name]["largest_gap"] < 1.0
     leaking = scorer_of(model_of(kind=LeaksALittle).to(dtype))  # far below what 16 bit rounds
     assert leaking.network.batching == "equal-lengths"
@@ -190,7 +217,9 @@ def test_a_model_that_does_not_repeat_itself_is_refused() -> None:
 
 
 def test_a_model_that_takes_no_plain_sentence_is_one_line() -> None:
-    with pytest.raises(UserError, match="model tiny cannot take a sentence of 34 tokens .RuntimeError: shape"):
+    with pytest.raises(
+        UserError, match="model tiny cannot take a sentence of 34 tokens .RuntimeError: shape"
+    ):
         scorer_of(model_of("nystromformer", segment_means_seq_len=16))
 
 
@@ -222,6 +251,10 @@ def test_a_padding_token_that_the_model_does_not_have(pad: str | None) -> None:
 def test_good_models_keep_their_large_batches(architecture: str, forwards: int) -> None:
     scorer = scorer_of(model_of(architecture), token_budget=512)
     fed: list[int] = []
-    scorer.loaded.model.register_forward_pre_hook(lambda _module, _positional, named: fed.append(len(named["input_ids"])), with_kwargs=True)
-    batched(scorer, sentences([*range(4, 13)] * 9))  # 81 sentences of 9 lengths, 648 tokens, 972 padded
+    scorer.loaded.model.register_forward_pre_hook(
+        lambda _module, _positional, named: fed.append(len(named["input_ids"])), with_kwargs=True
+    )
+    batched(
+        scorer, sentences([*range(4, 13)] * 9)
+    )  # 81 sentences of 9 lengths, 648 tokens, 972 padded
     assert (len(fed), sum(fed)) == (forwards, 81)

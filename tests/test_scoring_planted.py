@@ -12,18 +12,32 @@ from typing import Any
 
 import pytest
 import torch
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import BertConfig, BertForMaskedLM, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+)
 
-from fluent.ranking.settings import Settings
-from fluent.records.benchmark import Benchmark, read_benchmark
-from fluent.records.dump import read_dump
-from fluent.records.source import open_source
-from fluent.scoring.causal import CausalScorer
-from fluent.scoring.masked import MaskedScorer
-from fluent.scoring.masked_contract import TypedQuery
-from fluent.scoring.models import LoadedModel
-from fluent.scoring.tokens import PromptTokeniser
+from fluent_mlama.ranking.settings import Settings
+from fluent_mlama.records.benchmark import Benchmark, read_benchmark
+from fluent_mlama.records.dump import read_dump
+from fluent_mlama.records.source import open_source
+from fluent_mlama.scoring.causal import CausalScorer
+from fluent_mlama.scoring.masked import MaskedScorer
+from fluent_mlama.scoring.masked_contract import TypedQuery
+from fluent_mlama.scoring.models import LoadedModel
+from fluent_mlama.scoring.tokens import PromptTokeniser
 from processor import Processor
 
 SEEN, UNSEEN = 0, 1
@@ -44,9 +58,18 @@ def causal_tokenizer(sentences: Sequence[str]) -> PreTrainedTokenizerFast:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    tokenizer.train_from_iterator(sentences, trainers.BpeTrainer(vocab_size=500, special_tokens=["<s>", "</s>"], initial_alphabet=alphabet))
-    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", pad_token="</s>")
+    tokenizer.train_from_iterator(
+        sentences,
+        trainers.BpeTrainer(
+            vocab_size=500, special_tokens=["<s>", "</s>"], initial_alphabet=alphabet
+        ),
+    )
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A", special_tokens=[("<s>", 0)]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", pad_token="</s>"
+    )
 
 
 def teach(model: Any, batch: dict[str, torch.Tensor], steps: int) -> None:
@@ -62,36 +85,58 @@ def teach(model: Any, batch: dict[str, torch.Tensor], steps: int) -> None:
     torch.set_num_threads(threads)
 
 
-def padded(sequences: Sequence[tuple[int, ...]], labels: Sequence[tuple[int, ...]], pad: int) -> dict[str, torch.Tensor]:
+def padded(
+    sequences: Sequence[tuple[int, ...]], labels: Sequence[tuple[int, ...]], pad: int
+) -> dict[str, torch.Tensor]:
     width = max(map(len, sequences))
     fill = [width - len(sequence) for sequence in sequences]
     return {
         "input_ids": torch.tensor([[*s, *[pad] * n] for s, n in zip(sequences, fill, strict=True)]),
-        "attention_mask": torch.tensor([[1] * len(s) + [0] * n for s, n in zip(sequences, fill, strict=True)]),
+        "attention_mask": torch.tensor(
+            [[1] * len(s) + [0] * n for s, n in zip(sequences, fill, strict=True)]
+        ),
         "labels": torch.tensor([[*s, *[-100] * n] for s, n in zip(labels, fill, strict=True)]),
     }
 
 
 @pytest.mark.parametrize("protocol", ["paper", "corrected"])
-def test_llama_ranks_what_it_was_taught_first(capitals: Benchmark, protocol: Any, tmp_path: Path) -> None:
+def test_llama_ranks_what_it_was_taught_first(
+    capitals: Benchmark, protocol: Any, tmp_path: Path
+) -> None:
     torch.manual_seed(0)
     tokenizer = causal_tokenizer(capitals.table["phrasebook_translation"].tolist())
-    processor = Processor(capitals, Settings(model="planted", protocol=protocol, out=tmp_path / "stats"))
+    processor = Processor(
+        capitals, Settings(model="planted", protocol=protocol, out=tmp_path / "stats")
+    )
     task = processor.task()
     lessons = set()
     for question in task.questions:
         if question.row in half(capitals, SEEN):
             (tokens,) = PromptTokeniser(tokenizer).tokenise([question.request], task.tokenisation)
             own = [
-                c.sequence for choice, c in zip(question.choices, tokens.candidates, strict=True) if choice.role == "correct" and choice.own
+                c.sequence
+                for choice, c in zip(question.choices, tokens.candidates, strict=True)
+                if choice.role == "correct" and choice.own
             ]
             lessons.update(own)
     sequences = sorted(lessons)
     assert len(sequences) >= len(half(capitals, SEEN))
-    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128, "max_position_embeddings": 64}
-    model = LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), bos_token_id=0, eos_token_id=1, pad_token_id=1, **sizes))
+    sizes = {
+        "hidden_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 128,
+        "max_position_embeddings": 64,
+    }
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=len(tokenizer), bos_token_id=0, eos_token_id=1, pad_token_id=1, **sizes
+        )
+    )
     teach(model, padded(sequences, sequences, 1), steps=60)
-    scorer = CausalScorer(LoadedModel("planted", "random", model, tokenizer, torch.device("cpu"), "float32"))
+    scorer = CausalScorer(
+        LoadedModel("planted", "random", model, tokenizer, torch.device("cpu"), "float32")
+    )
     processor.rank(scorer)
     table = read_dump(open_source(tmp_path / "stats"), processor.outputs.dumps()[0].name).table
     for verbalisation in processor.verbalisations:
@@ -108,11 +153,18 @@ def masked_tokenizer(sentences: Sequence[str]) -> PreTrainedTokenizerFast:
     characters = sorted(set("".join(words)))
     common = [word for word in sorted(words) if words[word] > 1 and len(word) > 1]
     pieces = [*special, *characters, *(f"##{character}" for character in characters), *common]
-    tokenizer = Tokenizer(models.WordPiece({piece: number for number, piece in enumerate(pieces)}, unk_token="[UNK]"))
+    tokenizer = Tokenizer(
+        models.WordPiece({piece: number for number, piece in enumerate(pieces)}, unk_token="[UNK]")
+    )
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
-    names = {name: f"[{name[:-6].upper()}]" for name in ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")}
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {
+        name: f"[{name[:-6].upper()}]"
+        for name in ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+    }
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
 
 
@@ -120,14 +172,29 @@ def test_bert_ranks_what_it_was_taught_first(capitals: Benchmark) -> None:
     torch.manual_seed(0)
     table = capitals.table
     tokenizer = masked_tokenizer(table["phrasebook_translation"].tolist())
-    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128, "max_position_embeddings": 64}
+    sizes = {
+        "hidden_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 128,
+        "max_position_embeddings": 64,
+    }
     model = BertForMaskedLM(BertConfig(vocab_size=len(tokenizer), **sizes)).eval()
-    scorer = MaskedScorer(LoadedModel("planted", "random", model, tokenizer, torch.device("cpu"), "float32"))
+    scorer = MaskedScorer(
+        LoadedModel("planted", "random", model, tokenizer, torch.device("cpu"), "float32")
+    )
     objects = tuple(dict.fromkeys(table["phrasebook_infl_object"]))
-    queries = {row: TypedQuery(table.loc[row, "phrasebook_prompt"], table.loc[row, "phrasebook_tail"], objects) for row in table.index}
+    queries = {
+        row: TypedQuery(
+            table.loc[row, "phrasebook_prompt"], table.loc[row, "phrasebook_tail"], objects
+        )
+        for row in table.index
+    }
     masked, labels = [], []
     for row in half(capitals, SEEN):
-        left, pieces, right = scorer.pieces([queries[row].left, table.loc[row, "phrasebook_infl_object"], queries[row].right])
+        left, pieces, right = scorer.pieces(
+            [queries[row].left, table.loc[row, "phrasebook_infl_object"], queries[row].right]
+        )
         masked.append((2, *left, *[4] * len(pieces), *right, 3))
         labels.append((*[-100] * (1 + len(left)), *pieces, *[-100] * (len(right) + 1)))
     assert max(len(scorer.pieces([text])[0]) for text in objects) > 1

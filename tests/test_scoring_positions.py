@@ -8,7 +8,7 @@ import pytest
 import torch
 import transformers
 
-from fluent.scoring.positions import usable_positions
+from fluent_mlama.scoring.positions import usable_positions
 from tests.tiny_masked import MASKED, POSITIONS, tiny_masked_model
 
 CAUSAL: dict[str, dict[str, Any]] = {
@@ -16,10 +16,21 @@ CAUSAL: dict[str, dict[str, Any]] = {
     "BioGpt": {},
     "GPT2LMHead": {},
     "Roberta": {"is_decoder": True},
-    "Bart": {"d_model": 16, "decoder_layers": 1, "decoder_ffn_dim": 24, "decoder_attention_heads": 2},
+    "Bart": {
+        "d_model": 16,
+        "decoder_layers": 1,
+        "decoder_ffn_dim": 24,
+        "decoder_attention_heads": 2,
+    },
     "Mpt": {"d_model": 16, "n_heads": 2, "n_layers": 1, "max_seq_len": POSITIONS},
 }
-BEYOND = {"deberta", "eurobert", "eurobert-long-rope", "modernbert", "nystromformer"}  # nothing fails beyond their positions
+BEYOND = {
+    "deberta",
+    "eurobert",
+    "eurobert-long-rope",
+    "modernbert",
+    "nystromformer",
+}  # nothing fails beyond their positions
 
 
 def takes(model: Any, length: int) -> bool:
@@ -41,10 +52,20 @@ def test_usable_positions_of_masked_models_are_those_that_work(architecture: str
 
 @pytest.mark.parametrize("architecture", CAUSAL)
 def test_usable_positions_of_causal_models_are_those_that_work(architecture: str) -> None:
-    kind = getattr(transformers, f"{architecture}Model" if "LM" in architecture else f"{architecture}ForCausalLM")
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 24}
+    kind = getattr(
+        transformers,
+        f"{architecture}Model" if "LM" in architecture else f"{architecture}ForCausalLM",
+    )
+    sizes = {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+    }
     usual = {} if architecture == "Mpt" else {"max_position_embeddings": POSITIONS}
-    model = kind(kind.config_class(vocab_size=20, pad_token_id=1, **sizes, **usual, **CAUSAL[architecture])).eval()
+    model = kind(
+        kind.config_class(vocab_size=20, pad_token_id=1, **sizes, **usual, **CAUSAL[architecture])
+    ).eval()
     longest = usable_positions(model)
     assert longest == (POSITIONS - 2 if architecture == "Roberta" else POSITIONS)
     assert [takes(model, longest), takes(model, longest + 1)] == [True, False]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from fluent.console import UserError
-from fluent.linking import evidence, parse_linking
-from fluent.ranking.packs import PackStore, fingerprint
-from fluent.scoring.assembling import check
-from fluent.scoring.contract import Candidate, CandidateScore, Request, RequestScore
+from fluent_mlama.console import UserError
+from fluent_mlama.linking import evidence, parse_linking
+from fluent_mlama.ranking.packs import PackStore, fingerprint
+from fluent_mlama.scoring.assembling import check
+from fluent_mlama.scoring.contract import Candidate, CandidateScore, Request, RequestScore
 from tests.tiny import byte_level_tokenizer, tiny_scorer
 
 ASKED = [Request("He lives in", (Candidate(" Paris"), Candidate(" the city of Paris")))]
@@ -27,11 +27,17 @@ def test_three_reductions_are_three_declared_numbers() -> None:
         characters=[len(text) for text in texts],
     )
     for one in found.candidates:
-        assert one.logprob == pytest.approx(sum(one.token_logprobs))  # the engine's own number is the sum
+        assert one.logprob == pytest.approx(
+            sum(one.token_logprobs)
+        )  # the engine's own number is the sum
     for number, (one, text) in enumerate(zip(found.candidates, texts, strict=True)):
-        by_name = {name: parse_linking(name).score(known)[number] for name in ("lp", "mean", "per-char")}
+        by_name = {
+            name: parse_linking(name).score(known)[number] for name in ("lp", "mean", "per-char")
+        }
         total = sum(one.token_logprobs)
-        assert by_name == pytest.approx({"lp": total, "mean": total / len(one.token_ids), "per-char": total / len(text)})
+        assert by_name == pytest.approx(
+            {"lp": total, "mean": total / len(one.token_ids), "per-char": total / len(text)}
+        )
         assert len(set(by_name.values())) == 3
 
 
@@ -68,7 +74,9 @@ def test_stored_scores_of_one_model_are_never_those_of_another(tmp_path: Path) -
 @pytest.mark.parametrize("value", [0.0, -1.5])
 def test_scores_that_are_all_alike_are_an_error_and_no_chance_level(value: float) -> None:
     asked = Request("a prompt", tuple(map(Candidate, "xyz")))
-    same = RequestScore((0,), (), 0.0, tuple(CandidateScore((i,), (value,), value) for i in range(3)))
+    same = RequestScore(
+        (0,), (), 0.0, tuple(CandidateScore((i,), (value,), value) for i in range(3))
+    )
     with pytest.raises(UserError, match="'a prompt'"):
         check(asked, same)
 
@@ -79,18 +87,31 @@ def test_scores_are_log_probabilities_and_no_losses() -> None:
     assert all(value < 0 for one in found.candidates for value in one.token_logprobs)
     alphabet = [Request("ab", tuple(Candidate(chr(code)) for code in range(33, 127)))]
     (all_next,) = scorer.score(alphabet, tokenisation="separate")
-    assert 0 < sum(2.718281828459045**one.logprob for one in all_next.candidates) < 1  # a part of all that may follow
+    assert (
+        0 < sum(2.718281828459045**one.logprob for one in all_next.candidates) < 1
+    )  # a part of all that may follow
 
 
 def test_order_of_files_changes_nothing_and_the_model_is_left_as_it_was() -> None:
     scorer = tiny_scorer("llama", byte_level_tokenizer())
     files = [
-        [Request(f"{name} {number} is", (Candidate(" a"), Candidate(" bcd"))) for number in range(3)] for name in ("P19", "P36", "P103")
+        [
+            Request(f"{name} {number} is", (Candidate(" a"), Candidate(" bcd")))
+            for number in range(3)
+        ]
+        for name in ("P19", "P36", "P103")
     ]
     model = scorer.loaded.model
-    before = (model.config._attn_implementation, {name: tensor.clone() for name, tensor in model.state_dict().items()})
+    before = (
+        model.config._attn_implementation,
+        {name: tensor.clone() for name, tensor in model.state_dict().items()},
+    )
     forwards = [scorer.score(one, tokenisation="joint") for one in files]
     backwards = [scorer.score(one, tokenisation="joint") for one in reversed(files)][::-1]
     assert forwards == backwards == [scorer.score(one, tokenisation="joint") for one in files]
     assert model.config._attn_implementation == before[0]
-    assert all(tensor.equal(before[1][name]) for name, tensor in model.state_dict().items() if not tensor.is_mkldnn)
+    assert all(
+        tensor.equal(before[1][name])
+        for name, tensor in model.state_dict().items()
+        if not tensor.is_mkldnn
+    )

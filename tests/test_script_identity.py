@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import script
-from fluent.console import UserError
-from fluent.records.benchmark import write_benchmark
-from fluent.records.run import read_run
+from fluent_mlama.console import UserError
+from fluent_mlama.records.benchmark import write_benchmark
+from fluent_mlama.records.run import read_run
 from tests.fault_world import flip_bit
 from tests.stand_in import city_benchmark
 from tests.tiny import byte_level_tokenizer, tiny_model
@@ -62,12 +62,15 @@ def no_loading(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "config.json"])
 @pytest.mark.usefixtures("no_loading")
-def test_a_changed_byte_is_another_model_before_it_is_loaded(name: str, world: Path, rank: Rank) -> None:
+def test_a_changed_byte_is_another_model_before_it_is_loaded(
+    name: str, world: Path, rank: Rank
+) -> None:
     assert rank().startswith("nothing to do, already ranked: cs P19")
     was = read_run(world / f"stats/{DUMP}.run.json").revision
     flip_bit(world / "model" / name)
     with pytest.raises(
-        UserError, match=f"another content or revision of the model: {was}, not local-.*choose another folder.*or --overwrite"
+        UserError,
+        match=f"another content or revision of the model: {was}, not local-.*choose another folder.*or --overwrite",
     ):
         rank()
 
@@ -78,7 +81,9 @@ def test_changed_weights_have_another_signature(world: Path, rank: Rank) -> None
     rank("--out", "stats/other")
     other = read_run(world / f"stats/other/{DUMP}.run.json")
     assert record.signature.startswith("model@local-") and record.signature != other.signature
-    assert (world / f"stats/{DUMP}.tsv").read_bytes() != (world / f"stats/other/{DUMP}.tsv").read_bytes()
+    assert (world / f"stats/{DUMP}.tsv").read_bytes() != (
+        world / f"stats/other/{DUMP}.tsv"
+    ).read_bytes()
 
 
 @pytest.mark.usefixtures("no_loading")
@@ -97,12 +102,24 @@ def cut(path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (lambda: cut(Path(f"stats/{DUMP}.scores.parquet")), f"stats/{DUMP}.scores.parquet was cut off, damaged or changed"),
-        (lambda: flip_bit(Path(f"stats/{DUMP}.scores.parquet")), f"stats/{DUMP}.scores.parquet was cut off, damaged or changed"),
-        (lambda: Path(f"stats/{DUMP}.scores.parquet").unlink(), f"stats/{DUMP}.scores.parquet is gone"),
+        (
+            lambda: cut(Path(f"stats/{DUMP}.scores.parquet")),
+            f"stats/{DUMP}.scores.parquet was cut off, damaged or changed",
+        ),
+        (
+            lambda: flip_bit(Path(f"stats/{DUMP}.scores.parquet")),
+            f"stats/{DUMP}.scores.parquet was cut off, damaged or changed",
+        ),
+        (
+            lambda: Path(f"stats/{DUMP}.scores.parquet").unlink(),
+            f"stats/{DUMP}.scores.parquet is gone",
+        ),
         (lambda: Path(f"stats/{DUMP}.tsv").unlink(), f"stats/{DUMP}.tsv is gone"),
         (lambda: Path(f"stats_wide/{DUMP}.tsv").unlink(), f"stats_wide/{DUMP}.tsv is gone"),
-        (lambda: Path(f"stats_wide/{DUMP}.run.json").unlink(), f"stats_wide/{DUMP}.run.json is gone"),
+        (
+            lambda: Path(f"stats_wide/{DUMP}.run.json").unlink(),
+            f"stats_wide/{DUMP}.run.json is gone",
+        ),
     ],
 )
 def test_what_is_gone_or_damaged_is_made_again_with_the_true_reason(
@@ -116,12 +133,17 @@ def test_what_is_gone_or_damaged_is_made_again_with_the_true_reason(
 
 @pytest.mark.parametrize("folder", ["stats", "stats_wide"])
 @pytest.mark.usefixtures("no_loading")
-def test_a_dump_that_is_not_as_it_was_written_is_named_and_kept(folder: str, world: Path, rank: Rank) -> None:
+def test_a_dump_that_is_not_as_it_was_written_is_named_and_kept(
+    folder: str, world: Path, rank: Rank
+) -> None:
     dump = world / folder / f"{DUMP}.tsv"
     dump.write_bytes(dump.read_bytes().replace(b"Praze.", b"Praha."))
     assert "or its wide twin was cut off, damaged or changed since it was written" in rank()
     cut(world / f"stats/{DUMP}.scores.parquet")
-    with pytest.raises(UserError, match="would be made again .*scores.parquet was cut off.*move it away or give --overwrite"):
+    with pytest.raises(
+        UserError,
+        match="would be made again .*scores.parquet was cut off.*move it away or give --overwrite",
+    ):
         rank()
 
 
@@ -148,4 +170,7 @@ def test_options_that_change_the_candidates_stand_in_the_signature(rank: Rank, w
     signature = read_run(world / f"stats/c/{DUMP}.run.json").signature
     assert "|corrected|rules:1+no-aliases|pool:50|sample:sha256-of-entity,seed:0|" in signature
     rank("--drop-empty-objects", "--out", "stats/p")
-    assert "|paper|rules:1+drop-empty-objects|" in read_run(world / f"stats/p/{DUMP}.run.json").signature
+    assert (
+        "|paper|rules:1+drop-empty-objects|"
+        in read_run(world / f"stats/p/{DUMP}.run.json").signature
+    )

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.plain_scores import compare
-from fluent.ranking.paper import paper_task
-from fluent.records.benchmark import write_benchmark
+from fluent_mlama.ranking.paper import paper_task
+from fluent_mlama.records.benchmark import write_benchmark
 from tests.stand_in import city_benchmark, small_benchmark
 
 if TYPE_CHECKING:
-    from fluent.scoring.causal import CausalScorer
+    from fluent_mlama.scoring.causal import CausalScorer
 
 TEN_FACTS = (
     "Вена|Франц Шуберт родился в |Вене|Vienna", "Вена|Карл Поппер родился в |Вене|Vienna", "Вена| Лиза Мейтнер родилась в |Вене|Vienna",
@@ -46,9 +46,23 @@ def test_killed_with_the_embedded_model_the_files_are_the_same(tmp_path: Path, r
     environment = os.environ | {"OMP_NUM_THREADS": "2", "HF_HUB_OFFLINE": "1"}
 
     def start(out: str) -> subprocess.Popen[bytes]:
-        words = ["-l", "cs", "--data", str(tmp_path / "data"), "--model", "smollm2", "--out", str(tmp_path / out / "stats")]
+        words = [
+            "-l",
+            "cs",
+            "--data",
+            str(tmp_path / "data"),
+            "--model",
+            "smollm2",
+            "--out",
+            str(tmp_path / out / "stats"),
+        ]
         words += ["--token-budget", "256"]
-        return subprocess.Popen([sys.executable, "script.py", *words], cwd=root, env=environment, stdout=subprocess.DEVNULL)
+        return subprocess.Popen(
+            [sys.executable, "script.py", *words],
+            cwd=root,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+        )
 
     started = time.monotonic()
     assert start("whole").wait() == 0
@@ -67,7 +81,11 @@ def test_killed_with_the_embedded_model_the_files_are_the_same(tmp_path: Path, r
     assert killed >= 2
 
     def tree(folder: Path) -> dict[str, bytes]:
-        files = (path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".partial"))
+        files = (
+            path
+            for path in folder.rglob("*")
+            if path.is_file() and not path.name.endswith(".partial")
+        )
         return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
     assert tree(tmp_path / "killed") == tree(tmp_path / "whole")

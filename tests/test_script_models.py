@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import script
-from fluent.console import UserError, run_main
-from fluent.ranking.arguments import Arguments, parse_arguments
-from fluent.ranking.models import folder_name
-from fluent.records.benchmark import write_benchmark
-from fluent.records.dump import find_dumps
-from fluent.records.source import open_source
-from fluent.scoring.contract import Plan, RequestScore, Tokenisation
+from fluent_mlama.console import UserError, run_main
+from fluent_mlama.ranking.arguments import Arguments, parse_arguments
+from fluent_mlama.ranking.models import folder_name
+from fluent_mlama.records.benchmark import write_benchmark
+from fluent_mlama.records.dump import find_dumps
+from fluent_mlama.records.source import open_source
+from fluent_mlama.scoring.contract import Plan, RequestScore, Tokenisation
 from tests.stand_in import StandInScorer, city_benchmark
 from tests.tiny import byte_level_tokenizer, tiny_model
 
@@ -34,7 +34,9 @@ class Loader:
         self.loaded.append(model)
         if model == "gated":
             raise UserError("model gated is gated: ask for access")
-        scorer = {"bug": Broken, "large": Large}.get(model, StandInScorer)(model, dtype=asked.settings.dtype)
+        scorer = {"bug": Broken, "large": Large}.get(model, StandInScorer)(
+            model, dtype=asked.settings.dtype
+        )
         scorer.itself = scorer  # a cycle, as real models have
         self.scorers.append(weakref.ref(scorer))
         return scorer
@@ -46,7 +48,9 @@ class Broken(StandInScorer):
 
 
 class Large(StandInScorer):
-    def score_pack(self, plan: Plan, number: int, arithmetic: str = "float32") -> dict[int, RequestScore]:
+    def score_pack(
+        self, plan: Plan, number: int, arithmetic: str = "float32"
+    ) -> dict[int, RequestScore]:
         raise MemoryError
 
 
@@ -71,7 +75,9 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Desk:
+def desk(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Desk:
     for lang, relation in (("cs", "P19"), ("cs", "P36"), ("ru", "P19")):
         write_benchmark(city_benchmark(20, lang=lang, relation=relation), tmp_path / "fixed_data")
     monkeypatch.chdir(tmp_path)
@@ -91,8 +97,15 @@ def test_each_has_its_own_folder_and_is_gone_before_the_next_is_loaded(desk: Des
     finally:
         gc.enable()
     assert status == 0
-    assert all(desk.dumps(f"{kind}/run/{name}") == NAMES for kind in ("stats", "stats_wide") for name in ("A", "B", "c"))
-    assert (desk.loader.loaded, desk.loader.alive_before) == (["org/A", "B", "org/c.gguf"], [0, 0, 0])
+    assert all(
+        desk.dumps(f"{kind}/run/{name}") == NAMES
+        for kind in ("stats", "stats_wide")
+        for name in ("A", "B", "c")
+    )
+    assert (desk.loader.loaded, desk.loader.alive_before) == (
+        ["org/A", "B", "org/c.gguf"],
+        [0, 0, 0],
+    )
     assert "model 2 of 3: B, dumps in stats/run/B\n" in err
     assert err.endswith("compare --stats stats/run/A,stats/run/B,stats/run/c\n")
     table = out.rpartition("signature")[2]
@@ -105,9 +118,16 @@ def test_each_has_its_own_folder_and_is_gone_before_the_next_is_loaded(desk: Des
 
 
 def test_side_by_side_are_the_means_of_what_each_alone_prints(desk: Desk) -> None:
-    alone = [desk.type("--model", "B", "-r", relation, "-l", "cs")[1].splitlines()[2:4] for relation in ("P19", "P36")]
+    alone = [
+        desk.type("--model", "B", "-r", relation, "-l", "cs")[1].splitlines()[2:4]
+        for relation in ("P19", "P36")
+    ]
     expected = [sum(float(lines[v].split()[-3]) for lines in alone) / 2 for v in (0, 1)]
-    table = desk.type("--model", "B,A", "-l", "cs", "--out", "stats/two")[1].rpartition("R@1 of")[2].splitlines()
+    table = (
+        desk.type("--model", "B,A", "-l", "cs", "--out", "stats/two")[1]
+        .rpartition("R@1 of")[2]
+        .splitlines()
+    )
     assert [float(row.split()[3]) for row in table[2:4]] == pytest.approx(expected, abs=0.0011)
 
 
@@ -127,7 +147,10 @@ def test_what_fails_with_one_model_is_told_at_the_end(desk: Desk) -> None:
     assert desk.dumps("stats/run/A") == desk.dumps("stats/run/B") == NAMES
     assert desk.dumps("stats/run/bug") == desk.dumps("stats/run/gated") == []
     last = err.splitlines()[-1]
-    assert "error: 3 of 5 models failed, the same command tries them again; model gated is gated: ask for access; " in last
+    assert (
+        "error: 3 of 5 models failed, the same command tries them again; model gated is gated: ask for access; "
+        in last
+    )
     assert "bug: KeyError: 'no such layer'; too little memory for model large" in last
     assert err.count("Traceback") == 1 and "in plan" in err  # a bug keeps its traceback
     assert out.rpartition("R@1 of")[2].split()[:2] == ["A", "B"]
@@ -151,9 +174,20 @@ def test_a_file_lists_models_with_options_of_their_own(tmp_path: Path) -> None:
         'org/A --folder A-late --quantise 8bit\n"my models\\B#1.gguf" --token-budget 64 --trust-remote-code\n',
         encoding="utf-8",
     )
-    asked = parse_arguments(["-l", "cs", "--models", str(listed), "--dtype", "bfloat16", "--out", "stats/run"])
+    asked = parse_arguments(
+        ["-l", "cs", "--models", str(listed), "--dtype", "bfloat16", "--out", "stats/run"]
+    )
     found = [
-        (one.model, one.dtype, one.revision, one.quantise, one.token_budget, one.trust_remote_code, str(one.out)) for one in asked.models
+        (
+            one.model,
+            one.dtype,
+            one.revision,
+            one.quantise,
+            one.token_budget,
+            one.trust_remote_code,
+            str(one.out),
+        )
+        for one in asked.models
     ]
     assert found == [
         ("org/A", "float16", "step1", None, None, False, "stats/run/A"),
@@ -163,7 +197,9 @@ def test_a_file_lists_models_with_options_of_their_own(tmp_path: Path) -> None:
     assert [one.settings for one in asked.each()] == list(asked.models)
 
 
-def test_one_model_in_a_file_has_its_folder_too_and_one_on_the_command_line_has_not(desk: Desk) -> None:
+def test_one_model_in_a_file_has_its_folder_too_and_one_on_the_command_line_has_not(
+    desk: Desk,
+) -> None:
     (desk.folder / "models.txt").write_text("A", encoding="utf-8")
     assert desk.type("--models", "models.txt")[0] == 0
     assert desk.dumps("stats/run/A") == NAMES
@@ -194,7 +230,11 @@ def test_the_folder_of_this_folder_is_its_own_name(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("words", "lines", "told"),
     [
-        (["--models", "m.txt"], "A --folder B\nB", "models A and B would both keep their dumps in stats/run/B"),
+        (
+            ["--models", "m.txt"],
+            "A --folder B\nB",
+            "models A and B would both keep their dumps in stats/run/B",
+        ),
         (["--models", "m.txt", "--model", "A"], "A", "not allowed with argument"),
     ],
 )
@@ -231,15 +271,36 @@ def test_real_models_are_checked_by_name_and_config_before_the_first_is_loaded(
         tokenizer.save_pretrained(tmp_path / name)
     capsys.readouterr()
     (tmp_path / "masked").mkdir()
-    (tmp_path / "masked/config.json").write_text('{"model_type": "bert", "architectures": ["BertForMaskedLM"]}', encoding="utf-8")
+    (tmp_path / "masked/config.json").write_text(
+        '{"model_type": "bert", "architectures": ["BertForMaskedLM"]}', encoding="utf-8"
+    )
     with pytest.raises(SystemExit) as exit_:
-        run_main(script.main, ("-l", "cs", "--model", "./one,./nowhere,./masked,./two", "--device", "cpu", "--out", "stats/run"))
+        run_main(
+            script.main,
+            (
+                "-l",
+                "cs",
+                "--model",
+                "./one,./nowhere,./masked,./two",
+                "--device",
+                "cpu",
+                "--out",
+                "stats/run",
+            ),
+        )
     captured = capsys.readouterr()
     assert exit_.value.code == 2
     first, second, third = captured.err.splitlines()[:3]
-    assert "./nowhere not found" in first and "masked language model (bert)" in second and third.startswith("model 1 of 4: ./one")
+    assert (
+        "./nowhere not found" in first
+        and "masked language model (bert)" in second
+        and third.startswith("model 1 of 4: ./one")
+    )
     assert "2 of 4 models failed" in captured.err.splitlines()[-1]
     assert captured.out.rpartition("R@1 of")[2].split()[:2] == ["one", "two"]
     with pytest.raises(SystemExit):
         run_main(script.main, ("-l", "cs", "--model", "./nowhere,./masked", "--out", "stats/none"))
-    assert "none of the models can be loaded: model folder ./nowhere not found" in capsys.readouterr().err.splitlines()[-1]
+    assert (
+        "none of the models can be loaded: model folder ./nowhere not found"
+        in capsys.readouterr().err.splitlines()[-1]
+    )

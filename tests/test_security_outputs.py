@@ -13,13 +13,13 @@ import pandas as pd
 import pytest
 
 import stats
-from fluent.fluency.gender import paper_layout as gender_paper_layout
-from fluent.records.benchmark import make_benchmark, read_benchmark, write_benchmark
-from fluent.records.dump import Dump, read_dump, write_dump
-from fluent.records.names import is_file_name
-from fluent.records.source import open_source
-from fluent.reporting.infl_table import paper_layout as infl_paper_layout
-from fluent.reporting.three_formats import write_tables
+from fluent_mlama.fluency.gender import paper_layout as gender_paper_layout
+from fluent_mlama.records.benchmark import make_benchmark, read_benchmark, write_benchmark
+from fluent_mlama.records.dump import Dump, read_dump, write_dump
+from fluent_mlama.records.names import is_file_name
+from fluent_mlama.records.source import open_source
+from fluent_mlama.reporting.infl_table import paper_layout as infl_paper_layout
+from fluent_mlama.reporting.three_formats import write_tables
 from tests.small_dumps import small_dump
 
 HOSTILE = (
@@ -33,13 +33,24 @@ WAYS = ("template", r"\input{/etc/passwd}", r"=cmd() <b>x|y:z 50 % & $\frac{$ #"
 
 def hostile_dump(lang: str, relation: str) -> Dump:
     """A dump whose labels and verbalisations are hostile; only its file name is not (a stranger may name columns as they like)."""
-    made = small_dump(lang, relation, ("template", "w1", "w2"), facts=len(HOSTILE), protocol="paper")
+    made = small_dump(
+        lang, relation, ("template", "w1", "w2"), facts=len(HOSTILE), protocol="paper"
+    )
     table = made.table.copy()
-    for shift, column in enumerate(("sub_label", "en_sub_label", "obj_label", "en_obj_label", "template")):
-        table[column] = [f"{HOSTILE[(row + shift) % len(HOSTILE)]} {row}" for row in range(len(table))]
-    table["en_template"] = [f"{sub} % \\input{{x}} {obj}" for sub, obj in zip(table["en_sub_label"], table["en_obj_label"], strict=True)]
+    for shift, column in enumerate(
+        ("sub_label", "en_sub_label", "obj_label", "en_obj_label", "template")
+    ):
+        table[column] = [
+            f"{HOSTILE[(row + shift) % len(HOSTILE)]} {row}" for row in range(len(table))
+        ]
+    table["en_template"] = [
+        f"{sub} % \\input{{x}} {obj}"
+        for sub, obj in zip(table["en_sub_label"], table["en_obj_label"], strict=True)
+    ]
     for v, name in zip(("w1", "w2"), WAYS[1:], strict=True):
-        table.columns = [re.sub(f"^{v}_", lambda _, name=name: f"{name}_", column) for column in table.columns]  # type: ignore[misc]
+        table.columns = [
+            re.sub(f"^{v}_", lambda _, name=name: f"{name}_", column) for column in table.columns
+        ]  # type: ignore[misc]
     return Dump(lang, relation, WAYS, "paper", table, f"{lang}_{relation}_x.tsv")
 
 
@@ -59,14 +70,35 @@ def made(dumps: Path) -> Path:
     shared = ["--stats", str(dumps), "--langs", "ru,cs", "--relations", "P19,P36"]
     for command, style in (("general", "clean"), ("relations", "paper"), ("qe", "paper")):
         assert stats.main([command, *shared, "--style", style, "--tables", str(out / style)]) == 0
-    assert stats.main(["compare", *shared, "--resamples", "200", "--tables", str(out / "clean"), "--graphs", str(out / "graphs")]) == 0
+    assert (
+        stats.main(
+            [
+                "compare",
+                *shared,
+                "--resamples",
+                "200",
+                "--tables",
+                str(out / "clean"),
+                "--graphs",
+                str(out / "graphs"),
+            ]
+        )
+        == 0
+    )
     assert stats.main(["audit", *shared, "--tables", str(out / "clean")]) == 0
-    assert stats.main(["graphs", *shared, "--only", "general", "--graphs", str(out / "graphs")]) == 0
-    assert stats.main(["report", *shared, "--resamples", "200", "--out", str(out / "report.html")]) == 0
+    assert (
+        stats.main(["graphs", *shared, "--only", "general", "--graphs", str(out / "graphs")]) == 0
+    )
+    assert (
+        stats.main(["report", *shared, "--resamples", "200", "--out", str(out / "report.html")])
+        == 0
+    )
     return out
 
 
-COMMANDS = re.compile(r"\\(input|write18|include|openin|catcode|def|csname|frac)\b|(?<!\\)\$\\?frac|(?<!\\)#")
+COMMANDS = re.compile(
+    r"\\(input|write18|include|openin|catcode|def|csname|frac)\b|(?<!\\)\$\\?frac|(?<!\\)#"
+)
 
 
 def test_latex_holds_no_command_of_a_label(made: Path) -> None:
@@ -82,21 +114,36 @@ def test_latex_holds_no_command_of_a_label(made: Path) -> None:
 def test_other_published_layouts_escape_their_names() -> None:
     names = list(WAYS[1:])
     frame = pd.DataFrame({"ru": [1.0] * len(names)}, index=names)
-    counts = pd.DataFrame([{"group": "female", "lang": "ru", "verbalisation": v, "r1": 0.5, "feminine_share": 0.5} for v in names])
-    for text in (infl_paper_layout(frame), infl_paper_layout(frame, frame), gender_paper_layout(counts)):
+    counts = pd.DataFrame(
+        [
+            {"group": "female", "lang": "ru", "verbalisation": v, "r1": 0.5, "feminine_share": 0.5}
+            for v in names
+        ]
+    )
+    for text in (
+        infl_paper_layout(frame),
+        infl_paper_layout(frame, frame),
+        gender_paper_layout(counts),
+    ):
         assert r"\textbackslash{}input\{/etc/passwd\}" in text and not COMMANDS.search(text)
 
 
 def test_tables_of_the_probes_are_inert_in_latex_and_exact_as_tsv(tmp_path: Path) -> None:
     write_tables(tmp_path, {"one": pd.DataFrame({"uid": HOSTILE, "value": 0.5})}, "model|x % y")
     assert not COMMANDS.search((tmp_path / "one.tex").read_text(encoding="utf-8").split("\n", 1)[1])
-    assert pd.read_csv(tmp_path / "one.tsv", sep="\t", dtype=str, keep_default_na=False)["uid"].tolist() == list(HOSTILE)
+    assert pd.read_csv(tmp_path / "one.tsv", sep="\t", dtype=str, keep_default_na=False)[
+        "uid"
+    ].tolist() == list(HOSTILE)
 
 
 def test_pdflatex_sets_the_tables_and_shows_the_names(made: Path) -> None:
     if shutil.which("pdflatex") is None:
         pytest.skip("needs pdflatex (Debian: texlive-latex-extra lmodern texlive-lang-cyrillic)")
-    tables = ("clean/general_table.tex", "clean/compare.tex", "paper/qe.tex")  # the published relation table sets 18_{4} outside maths
+    tables = (
+        "clean/general_table.tex",
+        "clean/compare.tex",
+        "paper/qe.tex",
+    )  # the published relation table sets 18_{4} outside maths
     body = "\n\n".join((made / name).read_text(encoding="utf-8") for name in tables)
     page = made / "page.tex"
     page.write_text(
@@ -104,7 +151,15 @@ def test_pdflatex_sets_the_tables_and_shows_the_names(made: Path) -> None:
         f"{body}\n\\end{{document}}\n", encoding="utf-8",
     )  # fmt: skip
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-recorder", page.name]
-    done = subprocess.run(command, cwd=made, capture_output=True, text=True, errors="replace", timeout=120, check=False)
+    done = subprocess.run(
+        command,
+        cwd=made,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout[-600:]
     opened = (made / "page.fls").read_text(encoding="utf-8", errors="replace")
     assert "passwd" not in opened and not (made / "owned").exists()
@@ -123,13 +178,18 @@ class Elements(HTMLParser):
 
 
 def test_the_report_holds_no_element_of_a_label(made: Path, root: Path) -> None:
-    template = (root / "fluent" / "reporting" / "templates" / "report.html").read_text(encoding="utf-8")
+    template = (root / "fluent_mlama" / "reporting" / "templates" / "report.html").read_text(
+        encoding="utf-8"
+    )
     elements = Elements((made / "report.html").read_text(encoding="utf-8")).found
     assert sum(tag == "script" for tag, _ in elements) == template.count("<script") > 0
     assert not {"img", "iframe", "object", "embed"} & {tag for tag, _ in elements}
     for _, attributes in elements:
         assert not any(name.startswith("on") for name in attributes)
-        assert not any((attributes.get(name) or "#").startswith(("http", "javascript", "//")) for name in ("src", "href"))
+        assert not any(
+            (attributes.get(name) or "#").startswith(("http", "javascript", "//"))
+            for name in ("src", "href")
+        )
 
 
 def test_tsv_keeps_every_label_to_the_letter(dumps: Path, tmp_path: Path) -> None:
@@ -143,7 +203,9 @@ def test_tsv_keeps_every_label_to_the_letter(dumps: Path, tmp_path: Path) -> Non
         "template_prompt": HOSTILE, "aliases": "",
     })  # fmt: skip
     write_benchmark(make_benchmark("ru", "P19", "own", rows), tmp_path)
-    assert read_benchmark(open_source(tmp_path), "ru", "P19").table["obj_label"].tolist() == list(HOSTILE)
+    assert read_benchmark(open_source(tmp_path), "ru", "P19").table["obj_label"].tolist() == list(
+        HOSTILE
+    )
 
 
 def test_every_written_name_is_one_that_windows_takes(made: Path) -> None:

@@ -9,19 +9,34 @@ from pathlib import Path
 
 import pytest
 
-from fluent.console import UserError
-from fluent.records.dump import dump_name
-from fluent.records.names import is_file_name
-from fluent.records.source import open_source
-from probes.cpopqa.answers import Store
-from probes.mlama.results import Place
-from probes.zhoblimp.evaluate import place_of
-from probes.zhoblimp.generate import output_names
-from probes.zhoblimp.models import Target
-from probes.zhoblimp.paradigm import Paradigm, parse_paradigm
+from fluent_mlama.console import UserError
+from fluent_mlama.cpopqa.answers import Store
+from fluent_mlama.mlama.results import Place
+from fluent_mlama.records.dump import dump_name
+from fluent_mlama.records.names import is_file_name
+from fluent_mlama.records.source import open_source
+from fluent_mlama.zhoblimp.evaluate import place_of
+from fluent_mlama.zhoblimp.generate import output_names
+from fluent_mlama.zhoblimp.models import Target
+from fluent_mlama.zhoblimp.paradigm import Paradigm, parse_paradigm
 from reader import MLama
 
-UP = ("../../x", "..", "/etc/x", "a/../../x", "..\\x", "C:x", "a:b", "x|y", "nul", "CON", "a\0b", "x.", " x", "")
+UP = (
+    "../../x",
+    "..",
+    "/etc/x",
+    "a/../../x",
+    "..\\x",
+    "C:x",
+    "a:b",
+    "x|y",
+    "nul",
+    "CON",
+    "a\0b",
+    "x.",
+    " x",
+    "",
+)
 
 
 @pytest.mark.parametrize("name", UP)
@@ -29,13 +44,17 @@ def test_no_such_name_is_a_file_name(name: str) -> None:
     assert not is_file_name(name)
 
 
-@pytest.mark.parametrize("name", ["ru_P19_template_gt.tsv", "北京", "nula", "console.tsv", "a b", "com10", "x.y.z"])
+@pytest.mark.parametrize(
+    "name", ["ru_P19_template_gt.tsv", "北京", "nula", "console.tsv", "a b", "com10", "x.y.z"]
+)
 def test_names_of_many_kinds_are(name: str) -> None:
     assert is_file_name(name)
 
 
 def toy_paradigm(uid: str) -> Paradigm:
-    return parse_paradigm(json.dumps({"uid": uid, "good_rule": ["a"], "bad_rule": ["b"]}), "toy.json")
+    return parse_paradigm(
+        json.dumps({"uid": uid, "good_rule": ["a"], "bad_rule": ["b"]}), "toy.json"
+    )
 
 
 CALLS: dict[str, Callable[[str, Path], object]] = {
@@ -73,8 +92,12 @@ def test_names_that_a_person_chooses_are_made_harmless(name: str, tmp_path: Path
 def test_languages_and_relations_are_looked_up_in_the_data_alone(tmp_path: Path) -> None:
     for folder in (tmp_path / "data" / "en", tmp_path / "secret"):
         folder.mkdir(parents=True)
-        (folder / "templates.jsonl").write_text('{"relation": "P19", "template": "[X] was born in [Y] ."}\n', encoding="utf-8")
-        (folder / "P19.jsonl").write_text('{"sub_label": "a", "obj_label": "b", "lineid": 1}\n', encoding="utf-8")
+        (folder / "templates.jsonl").write_text(
+            '{"relation": "P19", "template": "[X] was born in [Y] ."}\n', encoding="utf-8"
+        )
+        (folder / "P19.jsonl").write_text(
+            '{"sub_label": "a", "obj_label": "b", "lineid": 1}\n', encoding="utf-8"
+        )
     mlama = MLama(tmp_path / "data")
     assert mlama.relations("en") == ["P19"]
     attempts: Sequence[Callable[[], object]] = (
@@ -88,7 +111,9 @@ def test_languages_and_relations_are_looked_up_in_the_data_alone(tmp_path: Path)
             attempt()
 
 
-@pytest.mark.parametrize("member", ["../../evil.tsv", "/etc/evil.tsv", "..\\evil.tsv", "C:/evil.tsv"])
+@pytest.mark.parametrize(
+    "member", ["../../evil.tsv", "/etc/evil.tsv", "..\\evil.tsv", "C:/evil.tsv"]
+)
 def test_a_zip_that_points_outside_is_refused_by_every_reader(member: str, tmp_path: Path) -> None:
     path = tmp_path / "data.zip"
     with zipfile.ZipFile(path, "w") as archive:

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from data.build import build, main
-from fluent.console import UserError
-from fluent.records.benchmark import find_benchmarks, is_usable, read_benchmark, split_aliases
-from fluent.records.leakage import audit_leakage
-from fluent.records.source import open_source
-from fluent.translating.phrasebook import Phrasebook
-from fluent.translating.phrasebook_check import languages
-from fluent.translating.phrasebook_rows import DATA, read_cells, read_facts
+from fluent_mlama.console import UserError
+from fluent_mlama.records.benchmark import find_benchmarks, is_usable, read_benchmark, split_aliases
+from fluent_mlama.records.leakage import audit_leakage
+from fluent_mlama.records.source import open_source
+from fluent_mlama.translating.phrasebook import Phrasebook
+from fluent_mlama.translating.phrasebook_check import languages
+from fluent_mlama.translating.phrasebook_rows import DATA, read_cells, read_facts
 from reader import MLama
 
 MADE = ("data/starter", "fixed_data/starter", "chatgpt_prompts/starter")
@@ -34,7 +34,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def files_below(root: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(root)): path.read_bytes() for part in MADE for path in (root / part).rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for part in MADE
+        for path in (root / part).rglob("*")
+        if path.is_file()
+    }
 
 
 def test_what_ships_is_what_the_command_makes(made: Path, root: Path) -> None:
@@ -53,7 +58,9 @@ def test_the_reader_takes_the_folder_for_mlama(root: Path) -> None:
         assert len(mlama.relations(code)) == 12
         for relation in mlama.relations(code):
             triples = mlama.facts(code, relation).by_lineid
-            assert [(t.sub_uri, t.obj_uri) for t in triples.values()] == [(f.sub_uri, f.obj_uri) for f in facts if f.relation == relation]
+            assert [(t.sub_uri, t.obj_uri) for t in triples.values()] == [
+                (f.sub_uri, f.obj_uri) for f in facts if f.relation == relation
+            ]
             assert len(triples) >= 30
             assert "[X]" in mlama.template(code, relation)
 
@@ -67,11 +74,15 @@ def test_benchmark_files_add_up(root: Path) -> None:
         assert benchmark.verbalisations == ("template", "phrasebook")
         for verbalisation in benchmark.verbalisations:
             columns = benchmark.columns(verbalisation)
-            parts = [benchmark.table[column] for column in (columns.prompt, columns.object, columns.tail)]
+            parts = [
+                benchmark.table[column] for column in (columns.prompt, columns.object, columns.tail)
+            ]
             assert (parts[0] + parts[1] + parts[2] == benchmark.table[columns.sentence]).all()
             assert (parts[1] != "").all()
             assert all(map(is_usable, benchmark.table[columns.status]))
-        for aliases, english, label in zip(*(benchmark.table[c] for c in ("aliases", "en_obj_label", "obj_label")), strict=True):
+        for aliases, english, label in zip(
+            *(benchmark.table[c] for c in ("aliases", "en_obj_label", "obj_label")), strict=True
+        ):
             names = split_aliases(aliases)
             assert names[0] == english
             assert len(set(names)) == len(names)
@@ -79,7 +90,10 @@ def test_benchmark_files_add_up(root: Path) -> None:
 
 
 def test_no_few_shot_example_stands_in_a_benchmark_file(root: Path) -> None:
-    audits = audit_leakage(open_source(root / "fixed_data" / "starter"), open_source(root / "chatgpt_prompts" / "starter"))
+    audits = audit_leakage(
+        open_source(root / "fixed_data" / "starter"),
+        open_source(root / "chatgpt_prompts" / "starter"),
+    )
     assert len(audits) == len(TARGETS) * 12
     assert all(audit.shots >= 6 and not audit.rows for audit in audits)
 
@@ -94,16 +108,22 @@ def test_every_fact_stands_in_the_published_sets(published: Path) -> None:
     with zipfile.ZipFile(published / "fluent_mlama" / "fixed_data.zip") as archive:
         for name in archive.namelist():
             if found := re.fullmatch(r"fixed_data/\w+?_(P\d+)_\w+\.tsv", name):
-                rows = csv.DictReader(io.StringIO(archive.read(name).decode("utf-8")), delimiter="\t")
+                rows = csv.DictReader(
+                    io.StringIO(archive.read(name).decode("utf-8")), delimiter="\t"
+                )
                 known |= {(found[1], row["sub_uri"], row["obj_uri"]) for row in rows}
     assert len(known) > 10_000
-    assert [fact for fact in read_facts() if (fact.relation, fact.sub_uri, fact.obj_uri) not in known] == []
+    assert [
+        fact for fact in read_facts() if (fact.relation, fact.sub_uri, fact.obj_uri) not in known
+    ] == []
 
 
 def test_an_unfinished_language_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     book = Phrasebook("ru")
     del book.entries["Q90"]
-    monkeypatch.setattr("data.build.Phrasebook", lambda code: book if code == "ru" else Phrasebook(code))
+    monkeypatch.setattr(
+        "data.build.Phrasebook", lambda code: book if code == "ru" else Phrasebook(code)
+    )
     with pytest.raises(UserError, match=r"ru\.tsv is not finished .*Q90: no row"):
         build(tmp_path, ["ru"], read_facts())
     assert not list(tmp_path.iterdir())
@@ -114,12 +134,22 @@ def test_the_command_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().out.startswith("13 files of en")
 
 
-@pytest.mark.parametrize("path", sorted((DATA / "review").glob("*.tsv")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((DATA / "review").glob("*.tsv")), ids=lambda path: path.stem
+)
 def test_corrections_of_fresh_readers_stand(path: Path) -> None:
     cells = {}
     for name, key in (("rows", "uri"), ("patterns", "relation")):
-        file = DATA / "phrasebook" / (f"{path.stem}.tsv" if name == "rows" else f"{path.stem}_patterns.tsv")
-        cells |= {(name, row[key], column): cell for row in read_cells(file) for column, cell in row.items()}
+        file = (
+            DATA
+            / "phrasebook"
+            / (f"{path.stem}.tsv" if name == "rows" else f"{path.stem}_patterns.tsv")
+        )
+        cells |= {
+            (name, row[key], column): cell
+            for row in read_cells(file)
+            for column, cell in row.items()
+        }
     rows = read_cells(path)
     assert list(rows[0]) == ["file", "key", "column", "before", "after", "why"]
     last = {(row["file"], row["key"], row["column"]): row["after"] for row in rows}

@@ -14,11 +14,17 @@ import pymorphy3
 import pytest
 import simplemma
 
-from fluent.translating.phrasebook import Phrasebook
-from fluent.translating.phrasebook_check import languages
-from fluent.translating.phrasebook_rows import DATA, read_cells
+from fluent_mlama.translating.phrasebook import Phrasebook
+from fluent_mlama.translating.phrasebook_check import languages
+from fluent_mlama.translating.phrasebook_rows import DATA, read_cells
 
-CASES = {"gen": {"gent", "gen2"}, "dat": {"datv"}, "loc": {"loct", "loc2"}, "ins": {"ablt"}, "acc": {"accs"}}
+CASES = {
+    "gen": {"gent", "gen2"},
+    "dat": {"datv"},
+    "loc": {"loct", "loc2"},
+    "ins": {"ablt"},
+    "acc": {"accs"},
+}
 INFLECTING = [code for code in languages() if Phrasebook(code).language.lemmatiser and code != "en"]
 
 
@@ -40,15 +46,23 @@ def same_lemma(lang: str, column: str, form: str, label: str) -> bool:
     return simplemma.lemmatize(form, code).casefold() == simplemma.lemmatize(label, code).casefold()
 
 
-def unknown_forms(lang: str, is_form: Callable[[str, str, str, str], bool]) -> set[tuple[str, str, str]]:
+def unknown_forms(
+    lang: str, is_form: Callable[[str, str, str, str], bool]
+) -> set[tuple[str, str, str]]:
     """(column, label, form) of the forms that are no form of the label's words, word by word."""
     unknown = set()
     for entry in Phrasebook(lang).entries.values():
         words = re.findall(r"\w+", entry.label)
         for column, form in entry.forms.items():
             inflected = re.findall(r"\w+", form.text)
-            pairs = [(a, b) for a, b in zip(inflected, words, strict=False) if a.casefold() != b.casefold()]
-            if len(inflected) != len(words) or not all(is_form(lang, column, a, b) for a, b in pairs):
+            pairs = [
+                (a, b)
+                for a, b in zip(inflected, words, strict=False)
+                if a.casefold() != b.casefold()
+            ]
+            if len(inflected) != len(words) or not all(
+                is_form(lang, column, a, b) for a, b in pairs
+            ):
                 unknown.add((column, entry.label, form.text))
     return unknown
 
@@ -56,7 +70,9 @@ def unknown_forms(lang: str, is_form: Callable[[str, str, str, str], bool]) -> s
 @pytest.mark.parametrize("lang", INFLECTING)
 def test_forms_are_in_the_dictionary_or_listed(lang: str) -> None:
     listed = {
-        (row["column"], row["label"], row["form"]) for row in read_cells(DATA / "phrasebook" / "exceptions.tsv") if row["lang"] == lang
+        (row["column"], row["label"], row["form"])
+        for row in read_cells(DATA / "phrasebook" / "exceptions.tsv")
+        if row["lang"] == lang
     }
     assert unknown_forms(lang, in_dictionary if lang in {"ru", "uk"} else same_lemma) == listed
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fluent.locating.locator import Locator
-from fluent.locating.result import Row
-from fluent.translating.phrasebook import SOURCE, Phrasebook
-from fluent.translating.phrasebook_check import languages
-from fluent.translating.phrasebook_rows import read_facts
+from fluent_mlama.locating.locator import Locator
+from fluent_mlama.locating.result import Row
+from fluent_mlama.translating.phrasebook import SOURCE, Phrasebook
+from fluent_mlama.translating.phrasebook_check import languages
+from fluent_mlama.translating.phrasebook_rows import read_facts
 
 MISSED = {"zh": 1, "es": 2}
 """How many sentences of a language the locator cuts otherwise: before the opening mark of 《时尚》杂志, and "los" goes into the
@@ -38,6 +38,9 @@ def test_the_locator_finds_the_phrasebook_objects(lang: str) -> None:
                     )
                 )
         for sentence, place in zip(said, Locator(lang, relation).locate_all(rows), strict=True):
-            if not (place.found and (place.prompt, place.object_form) == (sentence.prompt, sentence.object)):
+            if not (
+                place.found
+                and (place.prompt, place.object_form) == (sentence.prompt, sentence.object)
+            ):
                 missed.append(sentence.sentence)
     assert len(missed) <= MISSED.get(lang, 0), missed

@@ -6,13 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from fluent.console import UserError
-from fluent.translating.backend import Item, Translator
-from fluent.translating.phrasebook import Phrasebook, PhrasebookTranslator
-from fluent.translating.phrasebook_check import languages, main, mistakes
-from fluent.translating.phrasebook_rows import read_facts
+from fluent_mlama.console import UserError
+from fluent_mlama.translating.backend import Item, Translator
+from fluent_mlama.translating.phrasebook import Phrasebook, PhrasebookTranslator
+from fluent_mlama.translating.phrasebook_check import languages, main, mistakes
+from fluent_mlama.translating.phrasebook_rows import read_facts
 
-RELATIONS = ("P19", "P20", "P36", "P1376", "P103", "P407", "P495", "P159", "P740", "P108", "P463", "P127")
+RELATIONS = (
+    "P19",
+    "P20",
+    "P36",
+    "P1376",
+    "P103",
+    "P407",
+    "P495",
+    "P159",
+    "P740",
+    "P108",
+    "P463",
+    "P127",
+)
 
 
 @pytest.fixture
@@ -39,12 +52,21 @@ def book(tmp_path: Path) -> Phrasebook:
 def test_the_verb_follows_the_subject_and_the_preposition_the_object(book: Phrasebook) -> None:
     said = book.fluent("P19", "Q1", "Q2")
     assert said.sentence == "Анна родилась во Франции."
-    assert (said.prompt, said.object, said.tail, said.noun_class) == ("Анна родилась во ", "Франции", ".", "f")
+    assert (said.prompt, said.object, said.tail, said.noun_class) == (
+        "Анна родилась во ",
+        "Франции",
+        ".",
+        "f",
+    )
 
 
 def test_words_after_the_object_are_the_tail(book: Phrasebook) -> None:
     said = book.fluent("P407", "Q4", "Q3")
-    assert (said.prompt, said.object, said.tail) == ("Роман «Анна» было на ", "английском", " языке всегда.")
+    assert (said.prompt, said.object, said.tail) == (
+        "Роман «Анна» было на ",
+        "английском",
+        " языке всегда.",
+    )
 
 
 def test_the_object_may_come_first(book: Phrasebook) -> None:
@@ -66,7 +88,9 @@ def test_the_template_takes_one_verb_form_and_both_labels(book: Phrasebook) -> N
         ("P2", "Q1", "Q2", "no row for P2"),
     ],
 )
-def test_what_is_lacking_is_named(book: Phrasebook, relation: str, sub: str, obj: str, message: str) -> None:
+def test_what_is_lacking_is_named(
+    book: Phrasebook, relation: str, sub: str, obj: str, message: str
+) -> None:
     with pytest.raises(UserError, match=message):
         book.fluent(relation, sub, obj)
 
@@ -98,14 +122,32 @@ def test_the_back_end_answers_with_the_object_span() -> None:
     translator = PhrasebookTranslator()
     assert isinstance(translator, Translator)
     translator.check("en", "ru", "P19")
-    known = Item(0, "P19", "Q152393", "Q1741", "Alfred Adler", "Vienna", "", "", "Alfred Adler was born in Vienna .", "ru")
-    unknown = Item(1, "P19", "Q1", "Q1741", "Nobody", "Vienna", "", "", "Nobody was born in Vienna .", "ru")
+    known = Item(
+        0,
+        "P19",
+        "Q152393",
+        "Q1741",
+        "Alfred Adler",
+        "Vienna",
+        "",
+        "",
+        "Alfred Adler was born in Vienna .",
+        "ru",
+    )
+    unknown = Item(
+        1, "P19", "Q1", "Q1741", "Nobody", "Vienna", "", "", "Nobody was born in Vienna .", "ru"
+    )
     answers = [answer for _, answer in translator.translate([known, unknown])]
     assert answers[0].text == "Альфред Адлер родился в Вене."
     assert answers[0].text[slice(*answers[0].object_span or ())] == "Вене"
     assert (answers[1].text, answers[1].status) == (None, "missing")
     assert "no row for Q1" in answers[1].detail
-    for source, target, relation in (("ru", "cs", "P19"), ("en", "en", "P19"), ("en", "ru", "P101"), ("en", "de", "P19")):
+    for source, target, relation in (
+        ("ru", "cs", "P19"),
+        ("en", "en", "P19"),
+        ("en", "ru", "P101"),
+        ("en", "de", "P19"),
+    ):
         with pytest.raises(UserError):
             translator.check(source, target, relation)
 

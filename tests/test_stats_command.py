@@ -10,7 +10,7 @@ import pytest
 from small_dumps import write_small_dumps
 
 import stats
-from fluent.console import UserError
+from fluent_mlama.console import UserError
 
 
 def test_help_lists_every_command_without_heavy_imports(root: Path) -> None:
@@ -18,9 +18,18 @@ def test_help_lists_every_command_without_heavy_imports(root: Path) -> None:
         "import sys, stats\ntry: stats.main(['--help'])\nexcept SystemExit: pass\n"
         "print([m for m in ('pandas', 'matplotlib', 'torch') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, encoding="utf-8", check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+    )
     assert done.stdout.rstrip().endswith("[]")
-    assert all(f"    {name} " in done.stdout or f"    {name}\n" in done.stdout for name in stats.COMMANDS)
+    assert all(
+        f"    {name} " in done.stdout or f"    {name}\n" in done.stdout for name in stats.COMMANDS
+    )
 
 
 def test_unknown_command_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -30,16 +39,32 @@ def test_unknown_command_is_one_line(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_statistics_reads_once_and_takes_options_for_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fluent.reporting import loading
+def test_statistics_reads_once_and_takes_options_for_a_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fluent_mlama.reporting import loading
 
     reads: list[str] = []
     original = loading.read_dump
-    monkeypatch.setattr(loading, "read_dump", lambda source, name: reads.append(name) or original(source, name))
+    monkeypatch.setattr(
+        loading, "read_dump", lambda source, name: reads.append(name) or original(source, name)
+    )
     folder = write_small_dumps(tmp_path / "dumps")
-    statistics = stats.Statistics(folder, tables=tmp_path / "tables", graphs=tmp_path / "graphs", style="paper", langs=("ru", "cs"))
-    assert statistics.general_table().read_text(encoding="utf-8").startswith(r"\begin{tabular}{|l|rr|rr|}")
-    assert r"\toprule" in statistics.general_table(style="clean", langs=("cs",)).read_text(encoding="utf-8")
+    statistics = stats.Statistics(
+        folder,
+        tables=tmp_path / "tables",
+        graphs=tmp_path / "graphs",
+        style="paper",
+        langs=("ru", "cs"),
+    )
+    assert (
+        statistics.general_table()
+        .read_text(encoding="utf-8")
+        .startswith(r"\begin{tabular}{|l|rr|rr|}")
+    )
+    assert r"\toprule" in statistics.general_table(style="clean", langs=("cs",)).read_text(
+        encoding="utf-8"
+    )
     statistics.relation_table()
     statistics.draw("general", "heatmap")
     assert statistics.recall(1).shape == statistics.mean_rank().shape == (2, 2)
@@ -52,17 +77,26 @@ def test_statistics_reads_once_and_takes_options_for_a_call(tmp_path: Path, monk
         statistics.general_table(language="ru")
 
 
-def test_wide_dumps_are_the_twin_folders_unless_others_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wide_dumps_are_the_twin_folders_unless_others_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     narrow, out = write_small_dumps(tmp_path / "stats/mine"), ["--tables", str(tmp_path / "tables")]
     (tmp_path / "stats_wide").mkdir()
     with pytest.raises(UserError, match="no wide dumps beside .*name their folder with --wide"):
         stats.main(["general-wide", "--stats", str(narrow), *out])
     assert stats.main(["audit", "--stats", str(narrow), *out]) == 0
-    assert "because not given: wide dumps" in (tmp_path / "tables/audit.md").read_text(encoding="utf-8")
+    assert "because not given: wide dumps" in (tmp_path / "tables/audit.md").read_text(
+        encoding="utf-8"
+    )
     write_small_dumps(tmp_path / "stats_wide/mine", seed=1)
     for options in ([], ["--wide", str(tmp_path / "stats_wide/mine")]):
         assert stats.main(["general-wide", "--stats", str(narrow), *out, *options]) == 0
     assert stats.main(["audit", "--stats", str(narrow), *out]) == 0
-    assert "wide dumps" not in (tmp_path / "tables/audit.md").read_text(encoding="utf-8").partition("Not looked at")[2]
+    assert (
+        "wide dumps"
+        not in (tmp_path / "tables/audit.md")
+        .read_text(encoding="utf-8")
+        .partition("Not looked at")[2]
+    )
     with pytest.raises(UserError, match="no such folder"):
         stats.main(["audit", "--stats", str(narrow), "--wide", str(tmp_path / "none"), *out])

@@ -13,16 +13,16 @@ import pytest
 from small_dumps import write_small_dumps
 
 import stats
-from fluent.console import UserError
-from fluent.reporting import figures_ranks, figures_relations
-from fluent.reporting.graphs import GRAPHS
-from fluent.reporting.latex import Column, booktabs, write_table
-from fluent.reporting.latex_document import settings_for, write_document
-from fluent.reporting.loading import DumpFolder
-from fluent.reporting.measures import by_relation, recall_at
-from fluent.reporting.plotting import COLOURS, look, panels, style_of
-from fluent.reporting.quality import gains, read_quality_gains, retrieval_gains
-from fluent.reporting.selection import R15, R16, SLAVIC, select
+from fluent_mlama.console import UserError
+from fluent_mlama.reporting import figures_ranks, figures_relations
+from fluent_mlama.reporting.graphs import GRAPHS
+from fluent_mlama.reporting.latex import Column, booktabs, write_table
+from fluent_mlama.reporting.latex_document import settings_for, write_document
+from fluent_mlama.reporting.loading import DumpFolder
+from fluent_mlama.reporting.measures import by_relation, recall_at
+from fluent_mlama.reporting.plotting import COLOURS, look, panels, style_of
+from fluent_mlama.reporting.quality import gains, read_quality_gains, retrieval_gains
+from fluent_mlama.reporting.selection import R15, R16, SLAVIC, select
 
 HERE = Path(__file__).parent / "data"
 
@@ -34,14 +34,26 @@ def draw(folder: Path, out: Path, *options: str) -> None:
 def test_every_graph_as_pdf_and_png_the_same_twice(tmp_path: Path) -> None:
     folder = write_small_dumps(tmp_path / "dumps", ("ru", "cs", "fi"), ("P19", "P36", "P740"))
     quality = tmp_path / "qe.tsv"
-    rows = [f"{x}\tgt\t{r}\t{i / 10}" for i, (x, r) in enumerate((x, r) for x in ("ru", "cs", "fi") for r in ("P19", "P36", "P740"))]
-    quality.write_text("lang\tverbalisation\trelation\tqe_delta\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    rows = [
+        f"{x}\tgt\t{r}\t{i / 10}"
+        for i, (x, r) in enumerate(
+            (x, r) for x in ("ru", "cs", "fi") for r in ("P19", "P36", "P740")
+        )
+    ]
+    quality.write_text(
+        "lang\tverbalisation\trelation\tqe_delta\n" + "\n".join(rows) + "\n", encoding="utf-8"
+    )
     for out in ("one", "two"):
         draw(folder, tmp_path / out, "--qe", str(quality))
-    first, second = ({path.name: path.read_bytes() for path in (tmp_path / out).iterdir()} for out in ("one", "two"))
+    first, second = (
+        {path.name: path.read_bytes() for path in (tmp_path / out).iterdir()}
+        for out in ("one", "two")
+    )
     assert set(first) == {f"{name}.{kind}" for name in (*GRAPHS, "qe") for kind in ("pdf", "png")}
     assert first == second
-    assert all(b"/CreationDate" not in data for name, data in first.items() if name.endswith(".pdf"))
+    assert all(
+        b"/CreationDate" not in data for name, data in first.items() if name.endswith(".pdf")
+    )
     assert b"signature" in first["general.png"]
 
 
@@ -56,7 +68,11 @@ def test_panels_for_any_number_of_languages(count: int) -> None:
 def test_one_look_for_each_verbalisation() -> None:
     names = [f"v{i}" for i in range(len(COLOURS))]
     styles = [style_of(v, names) for v in names]
-    assert len({style["color"] for style in styles}) == len({style["marker"] for style in styles}) == len(COLOURS)
+    assert (
+        len({style["color"] for style in styles})
+        == len({style["marker"] for style in styles})
+        == len(COLOURS)
+    )
 
 
 def test_unknown_graph_and_missing_quality(tmp_path: Path) -> None:
@@ -87,9 +103,14 @@ def test_boxes_are_the_papers_figure_4(narrow: DumpFolder) -> None:
         figure = figures_ranks.rank_boxes([select(narrow, SLAVIC, R15)])
     titles = [axis.get_title() for axis in figure.axes]
     assert titles == ["ru (N = 6365)", "cs (N = 3832)", "uk (N = 4067)", "hr (N = 1897)"]
-    tops = [[float(np.max(box.get_path().vertices[:, 1])) for box in axis.patches] for axis in figure.axes]
+    tops = [
+        [float(np.max(box.get_path().vertices[:, 1])) for box in axis.patches]
+        for axis in figure.axes
+    ]
     assert tops == [[6, 4, 5], [4, 2, 3], [5.5, 4, 5], [2, 2, 2]]
-    means = [float(line.get_ydata()[0]) for line in figure.axes[0].lines if line.get_marker() == "D"]
+    means = [
+        float(line.get_ydata()[0]) for line in figure.axes[0].lines if line.get_marker() == "D"
+    ]
     assert [round(mean, 6) for mean in means] == [5.084839, 4.147211, 4.807227]
 
 
@@ -102,41 +123,91 @@ def test_scatter_and_heat_map_hold_the_gains(narrow: DumpFolder) -> None:
     assert sum(len(points.get_offsets()) for points in scatter.axes[0].collections) == 2 * 4 * 15
     recall = by_relation(selection, recall_at(1))
     shown = heat.axes[1].images[0].get_array()
-    expected = (recall.xs("gt", axis=1, level=1) - recall.xs("template", axis=1, level=1)).to_numpy().T
+    expected = (
+        (recall.xs("gt", axis=1, level=1) - recall.xs("template", axis=1, level=1)).to_numpy().T
+    )
     assert np.allclose(shown, expected)
 
 
-EUROPEAN_AND_CHINESE = ("template", "gt", "перевод_ґђ", "翻译", "50%_a&b", "[Đž]--«ß»“ț”…\u200b№", "x''~^{#$}")
+EUROPEAN_AND_CHINESE = (
+    "template",
+    "gt",
+    "перевод_ґђ",
+    "翻译",
+    "50%_a&b",
+    "[Đž]--«ß»“ț”…\u200b№",
+    "x''~^{#$}",
+)
 READ_BACK = {
     "pdflatex": ("перевод_ґђ", "翻译", "50%_a&b", "ž]--«ß»“", "x’’~^{#$}"),
     "lualatex": ("Αθήνα", "phố_ưđ", "서울", "東京都", "Երևան", "café"),
 }
 """What pdftotext finds in the order of writing."""
-OTHER_SCRIPTS = ("template", "Αθήνα", "phố_ưđ", "मानचित्र", "القاهرة", "ירושלים", "서울", "東京都", "ไทย", "Երևան", "cafe\u0301")
+OTHER_SCRIPTS = (
+    "template",
+    "Αθήνα",
+    "phố_ưđ",
+    "मानचित्र",
+    "القاهرة",
+    "ירושלים",
+    "서울",
+    "東京都",
+    "ไทย",
+    "Երևան",
+    "cafe\u0301",
+)
 
 
 @pytest.mark.parametrize("style", ["clean", "paper"])
-@pytest.mark.parametrize(("program", "names"), [("pdflatex", EUROPEAN_AND_CHINESE), ("lualatex", OTHER_SCRIPTS)])
+@pytest.mark.parametrize(
+    ("program", "names"), [("pdflatex", EUROPEAN_AND_CHINESE), ("lualatex", OTHER_SCRIPTS)]
+)
 def test_the_named_program_sets_tables_with_labels_of_all_scripts(
-    program: str, names: tuple[str, ...], style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    program: str,
+    names: tuple[str, ...],
+    style: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     needs_program(program)
-    folder = write_small_dumps(tmp_path / "dumps", ("ru", "zh"), ("P19", "P36"), verbalisations=names)
+    folder = write_small_dumps(
+        tmp_path / "dumps", ("ru", "zh"), ("P19", "P36"), verbalisations=names
+    )
     out = tmp_path / "out"
-    monkeypatch.setattr("fluent.reporting.graphs.write_graphs", lambda *_: None)
-    arguments = ["--stats", str(folder), "--tables", str(out), "--langs", "ru,zh", "--relations", "P19,P36"]
+    monkeypatch.setattr("fluent_mlama.reporting.graphs.write_graphs", lambda *_: None)
+    arguments = [
+        "--stats",
+        str(folder),
+        "--tables",
+        str(out),
+        "--langs",
+        "ru,zh",
+        "--relations",
+        "P19,P36",
+    ]
     assert stats.main(["all", *arguments, "--style", style]) == 0
     assert f"all_tables.tex: {program} all_tables.tex in that folder" in capsys.readouterr().err
     set_document(out, program)
-    seen = subprocess.run(["pdftotext", "-raw", "all_tables.pdf", "-"], cwd=out, capture_output=True, encoding="utf-8", check=True).stdout
+    seen = subprocess.run(
+        ["pdftotext", "-raw", "all_tables.pdf", "-"],
+        cwd=out,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    ).stdout
     for name in READ_BACK[program]:
         assert name in unicodedata.normalize("NFC", seen), name
 
 
 def test_pdflatex_sets_every_character_that_it_is_chosen_for(tmp_path: Path) -> None:
     needs_program("pdflatex")
-    every = [chr(code) for code in range(0xA1, 0x2200)] + [chr(code) for code in range(0x3000, 0x9FFF, 37)]
-    settable = "".join(character for character in every if settings_for({character})[0] == "pdflatex")
+    every = [chr(code) for code in range(0xA1, 0x2200)] + [
+        chr(code) for code in range(0x3000, 0x9FFF, 37)
+    ]
+    settable = "".join(
+        character for character in every if settings_for({character})[0] == "pdflatex"
+    )
     assert len(settable) > 550 and {"ł", "ő", "ž", "ț", "Ж", "ґ", "ҡ", "—", "№"} <= set(settable)
     (tmp_path / "every.tex").write_text(" ".join(settable), encoding="utf-8")
     assert write_document(tmp_path, [tmp_path / "every.tex"])[1] == "pdflatex"
@@ -154,19 +225,31 @@ def test_nothing_in_a_table_is_lost_on_its_page(tmp_path: Path) -> None:
         *(f"row {row}" for row in range(90)),
     ]
     columns = [Column("label", "l"), *(Column("wide " * 9) for _ in range(4)), Column("last")]
-    table = write_table(tmp_path, "t", booktabs(columns, [[label, *"1234", "end"] for label in labels]), labels[:5])
+    table = write_table(
+        tmp_path, "t", booktabs(columns, [[label, *"1234", "end"] for label in labels]), labels[:5]
+    )
     assert write_document(tmp_path, [table])[1] == "lualatex"
     set_document(tmp_path, "lualatex")
     seen = subprocess.run(
-        ["pdftotext", "-raw", "all_tables.pdf", "-"], cwd=tmp_path, capture_output=True, encoding="utf-8", check=True
+        ["pdftotext", "-raw", "all_tables.pdf", "-"],
+        cwd=tmp_path,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
     ).stdout
     assert seen.count("(Cairo) 12") == 2  # in the cell as in the remark: not ")oriaC("
     for text in ("U+1F600 U+1F469U+1F467", "U+2D5CU+2D49U+2D3C", "U+FFFDU+E000U+10FFFF", "STRAẞE"):
         assert text in seen, text
     bounds = subprocess.run(
-        ["pdftotext", "-bbox", "all_tables.pdf", "-"], cwd=tmp_path, capture_output=True, encoding="utf-8", check=True
+        ["pdftotext", "-bbox", "all_tables.pdf", "-"],
+        cwd=tmp_path,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
     ).stdout
-    width, height = (float(size) for size in re.findall(r'<page width="([\d.]+)" height="([\d.]+)"', bounds)[0])
+    width, height = (
+        float(size) for size in re.findall(r'<page width="([\d.]+)" height="([\d.]+)"', bounds)[0]
+    )
     words = re.findall(r'xMax="([\d.]+)" yMax="([\d.]+)">([^<]+)</word>', bounds)
     assert [word for _, _, word in words].count("end") == len(labels)
     assert all(float(right) < width and float(bottom) < height for right, bottom, _ in words)
@@ -174,7 +257,10 @@ def test_nothing_in_a_table_is_lost_on_its_page(tmp_path: Path) -> None:
 
 def needs_program(program: str) -> None:
     """Skip where LaTeX or one of the fonts is not installed; ``.ci/run`` names Debian's packages."""
-    files = {"pdflatex": ("CJKutf8.sty", "t2acmr.fd", "c70gbsn.fd"), "lualatex": ("fontspec.sty", "babel-hindi.tex")}[program]
+    files = {
+        "pdflatex": ("CJKutf8.sty", "t2acmr.fd", "c70gbsn.fd"),
+        "lualatex": ("fontspec.sty", "babel-hindi.tex"),
+    }[program]
     if shutil.which(program) is None or shutil.which("pdftotext") is None:
         pytest.skip(f"needs {program} and pdftotext (Debian's packages are in .ci/run)")
     for name in files:
@@ -183,7 +269,9 @@ def needs_program(program: str) -> None:
     if program == "lualatex":
         fonts = subprocess.run(["fc-list", ":", "family"], capture_output=True, text=True).stdout
         if "FreeSerif" not in fonts or "Noto Sans CJK SC" not in fonts:
-            pytest.skip("needs the fonts FreeSerif and Noto Sans CJK (Debian: fonts-freefont-otf fonts-noto-cjk)")
+            pytest.skip(
+                "needs the fonts FreeSerif and Noto Sans CJK (Debian: fonts-freefont-otf fonts-noto-cjk)"
+            )
 
 
 def set_document(folder: Path, program: str = "pdflatex", overfull: bool = False) -> str:
@@ -203,7 +291,12 @@ def set_document(folder: Path, program: str = "pdflatex", overfull: bool = False
 
 
 def test_all_writes_everything(tmp_path: Path) -> None:
-    folder = write_small_dumps(tmp_path / "dumps", ("ru", "cs"), ("P19", "P36"), verbalisations=("template", "gt", "50%_a&b"))
+    folder = write_small_dumps(
+        tmp_path / "dumps",
+        ("ru", "cs"),
+        ("P19", "P36"),
+        verbalisations=("template", "gt", "50%_a&b"),
+    )
     out = tmp_path / "out"
     arguments = ["--stats", str(folder), "--tables", str(out), "--graphs", str(out)]
     assert stats.main(["all", *arguments]) == 0
@@ -224,7 +317,12 @@ def test_latex_sets_every_table_of_the_published_dumps(published: Path, tmp_path
     needs_program("pdflatex")
     folder = published / "fluent_mlama"
     statistics = stats.Statistics(folder / "stats.zip", folder / "stats_wide.zip", tables=tmp_path)
-    written = [statistics.general_table(), statistics.wide_table(), statistics.additional_languages_table(), statistics.inflection_table()]
+    written = [
+        statistics.general_table(),
+        statistics.wide_table(),
+        statistics.additional_languages_table(),
+        statistics.inflection_table(),
+    ]
     written += [statistics.relation_table(), statistics.quality_table(qe=HERE / "qe_gains.tsv")]
     write_document(tmp_path, written)
     assert "Output written" in set_document(tmp_path)

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import stats
-from fluent.reporting import qe_table, relation_table
-from fluent.reporting.distractors import distractor_counts, published_pool
-from fluent.reporting.loading import DumpFolder, RankTable
-from fluent.reporting.measures import (
+from fluent_mlama.reporting import qe_table, relation_table
+from fluent_mlama.reporting.distractors import distractor_counts, published_pool
+from fluent_mlama.reporting.loading import DumpFolder, RankTable
+from fluent_mlama.reporting.measures import (
     by_relation,
     comma_in_template_only,
     macro,
@@ -26,8 +26,8 @@ from fluent.reporting.measures import (
     recall_at,
     share_of_minus_infinity,
 )
-from fluent.reporting.quality import correlations, gains, read_quality_gains, retrieval_gains
-from fluent.reporting.selection import R8, R8_INFLECTION, R15, R16, SLAVIC, select
+from fluent_mlama.reporting.quality import correlations, gains, read_quality_gains, retrieval_gains
+from fluent_mlama.reporting.selection import R8, R8_INFLECTION, R15, R16, SLAVIC, select
 
 HERE = Path(__file__).parent / "data"
 SEVEN = "ru,cs,uk,hr,es,zh,id"
@@ -50,16 +50,25 @@ def rows_of(name: str) -> list[dict[str, str]]:
 
 
 def make(command: str, published: Path, folder: Path, *options: str) -> str:
-    inputs = ["--stats", str(published / "fluent_mlama/stats.zip"), "--wide", str(published / "fluent_mlama/stats_wide.zip")]
+    inputs = [
+        "--stats",
+        str(published / "fluent_mlama/stats.zip"),
+        "--wide",
+        str(published / "fluent_mlama/stats_wide.zip"),
+    ]
     assert stats.main([command, *inputs, "--tables", str(folder), *options]) == 0
     (written,) = folder.glob("*.tex")
     return written.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("command", "name"), [("general", "general_table"), ("infl-delta", "infl_delta_table")])
+@pytest.mark.parametrize(
+    ("command", "name"), [("general", "general_table"), ("infl-delta", "infl_delta_table")]
+)
 def test_published_bytes(command: str, name: str, published: Path, tmp_path: Path) -> None:
     make(command, published, tmp_path, "--style", "paper")
-    assert (tmp_path / f"{name}.tex").read_bytes() == (published / PAPER_TABLES / f"{name}.tex").read_bytes()
+    assert (tmp_path / f"{name}.tex").read_bytes() == (
+        published / PAPER_TABLES / f"{name}.tex"
+    ).read_bytes()
 
 
 def filled(narrow: DumpFolder, lang: str, relation: str, facts: int, pool: int) -> RankTable:
@@ -74,14 +83,42 @@ def filled(narrow: DumpFolder, lang: str, relation: str, facts: int, pool: int) 
     return narrowed
 
 
-def test_relation_table_bytes_with_stand_ins_for_the_languages_the_data_lacks(narrow: DumpFolder, published: Path) -> None:
+def test_relation_table_bytes_with_stand_ins_for_the_languages_the_data_lacks(
+    narrow: DumpFolder, published: Path
+) -> None:
     langs = (*SLAVIC, "es", "zh", "vi", "id", "da")
-    tables = {(t.lang, t.relation): t for t in narrow.tables([lang for lang in langs if lang not in ("vi", "da")], R15)}
-    templates = {r: relation_table.english_template([t for t in tables.values() if t.relation == r]) for r in R15}
-    vi = dict(P103=(269, 36), P108=(46, 38), P159=(93, 50), P19=(86, 50), P36=(361, 50), P364=(71, 24), P407=(193, 50), P740=(78, 50))
-    da = dict(P103=(737, 50), P108=(92, 50), P159=(259, 50), P19=(597, 50), P36=(439, 50), P364=(228, 44), P407=(342, 50), P740=(233, 50))
+    tables = {
+        (t.lang, t.relation): t
+        for t in narrow.tables([lang for lang in langs if lang not in ("vi", "da")], R15)
+    }
+    templates = {
+        r: relation_table.english_template([t for t in tables.values() if t.relation == r])
+        for r in R15
+    }
+    vi = dict(
+        P103=(269, 36),
+        P108=(46, 38),
+        P159=(93, 50),
+        P19=(86, 50),
+        P36=(361, 50),
+        P364=(71, 24),
+        P407=(193, 50),
+        P740=(78, 50),
+    )
+    da = dict(
+        P103=(737, 50),
+        P108=(92, 50),
+        P159=(259, 50),
+        P19=(597, 50),
+        P36=(439, 50),
+        P364=(228, 44),
+        P407=(342, 50),
+        P740=(233, 50),
+    )
     for lang, sizes in (("vi", vi), ("da", da)):
-        tables |= {(lang, r): filled(narrow, lang, r, facts, pool) for r, (facts, pool) in sizes.items()}
+        tables |= {
+            (lang, r): filled(narrow, lang, r, facts, pool) for r, (facts, pool) in sizes.items()
+        }
     expected = (published / PAPER_TABLES / "relation_table_all.tex").read_text(encoding="utf-8")
     assert relation_table.paper_layout(langs, R15, templates, tables) == expected
 
@@ -91,7 +128,11 @@ def test_relation_table_cells_of_the_seven_languages(published: Path, tmp_path: 
     theirs = (published / PAPER_TABLES / "relation_table_all.tex").read_text(encoding="utf-8")
 
     def cells(text: str) -> list[list[str]]:
-        return [[cell.strip(" \\") for cell in line.split(" & ")] for line in text.splitlines() if line.startswith(" P")]
+        return [
+            [cell.strip(" \\") for cell in line.split(" & ")]
+            for line in text.splitlines()
+            if line.startswith(" P")
+        ]
 
     assert cells(ours) == [[*row[:8], row[9]] for row in cells(theirs)]
     assert len(cells(ours)) == 15
@@ -102,12 +143,26 @@ def test_qe_table_bytes(narrow: DumpFolder, published: Path) -> None:
     parts = [select(narrow, SLAVIC, R15), select(narrow, ("es", "zh", "id"), R8)]
     retrieval = pd.concat([retrieval_gains(part) for part in parts])
     tests = correlations(gains(retrieval, read_quality_gains(HERE / "qe_gains.tsv")))
-    lacking = pd.DataFrame({"lang": ["vi", "da"], "verbalisation": "gt", "relation": "P19", "r1_delta": [0.179, 0.072]})
+    lacking = pd.DataFrame(
+        {"lang": ["vi", "da"], "verbalisation": "gt", "relation": "P19", "r1_delta": [0.179, 0.072]}
+    )
     spread = pd.concat([retrieval, lacking])
-    spread["lang"] = pd.Categorical(spread["lang"], [*SLAVIC, "es", "zh", "vi", "id", "da"], ordered=True)
+    spread["lang"] = pd.Categorical(
+        spread["lang"], [*SLAVIC, "es", "zh", "vi", "id", "da"], ordered=True
+    )
     spread = spread.sort_values("lang", kind="stable").astype({"lang": str})
-    known = pd.DataFrame({"lang": ["vi", "da"], "verbalisation": "gt", "r": [0.135, 0.838], "p": [0.75, 0.009], "n": 8})
-    text = qe_table.paper_layout(spread, pd.concat([tests, known]), [SLAVIC, ("es", "zh", "vi", "id", "da")])
+    known = pd.DataFrame(
+        {
+            "lang": ["vi", "da"],
+            "verbalisation": "gt",
+            "r": [0.135, 0.838],
+            "p": [0.75, 0.009],
+            "n": 8,
+        }
+    )
+    text = qe_table.paper_layout(
+        spread, pd.concat([tests, known]), [SLAVIC, ("es", "zh", "vi", "id", "da")]
+    )
     assert text == (published / PAPER_TABLES / "qe.tex").read_text(encoding="utf-8")
     p_values = {(row.lang, row.verbalisation): row.p for row in tests.itertuples()}
     assert round(p_values["ru", "gt"], 3) == 0.016
@@ -119,13 +174,19 @@ def test_values_per_relation(narrow: DumpFolder, wide: DumpFolder) -> None:
     rows = rows_of("oracle_relations.tsv")
     frames = {}
     for folder, name in ((narrow, "narrow"), (wide, "wide")):
-        for langs, relations in ((SLAVIC, R15), (("es", "zh", "id"), R8)) if name == "narrow" else ((("ru", "cs"), R15),):
+        for langs, relations in (
+            ((SLAVIC, R15), (("es", "zh", "id"), R8))
+            if name == "narrow"
+            else ((("ru", "cs"), R15),)
+        ):
             selection = select(folder, langs, relations)
             for measure, function in (("r1", recall_at(1)), ("mean_rank", mean_rank)):
                 frames[name, langs[0], measure] = by_relation(selection, function)
     for row in rows:
         first = "es" if row["lang"] in ("es", "zh", "id") else "ru"
-        value = frames[row["section"], first, row["measure"]].at[row["relation"], (row["lang"], row["verbalisation"])]
+        value = frames[row["section"], first, row["measure"]].at[
+            row["relation"], (row["lang"], row["verbalisation"])
+        ]
         digits = len(row["value"].partition(".")[2])
         assert value == pytest.approx(float(row["value"]), abs=0.5000001 * 10**-digits), row
     assert len(rows) == 546
@@ -136,7 +197,10 @@ def macro_values(narrow: DumpFolder) -> dict[str, pd.DataFrame]:
     additional = select(narrow, ("es", "zh", "id"), R8)
 
     def pooled(function: object) -> pd.DataFrame:
-        values = {x: {v: function(pooled_ranks(paper.of(x), v)) for v in paper.verbalisations} for x in SLAVIC}  # type: ignore[operator]
+        values = {
+            x: {v: function(pooled_ranks(paper.of(x), v)) for v in paper.verbalisations}
+            for x in SLAVIC
+        }  # type: ignore[operator]
         return pd.DataFrame(values)
 
     return {
@@ -164,11 +228,21 @@ def test_macro_values(narrow: DumpFolder) -> None:
     for row in rows:
         digits = len(row["value"].partition(".")[2])
         tolerance = 1e-6 if digits >= 6 else 0.5000001 * 10**-digits if digits else 0
-        assert values[row["measure"]].at[row["verbalisation"], row["lang"]] == pytest.approx(float(row["value"]), abs=tolerance), row
+        assert values[row["measure"]].at[row["verbalisation"], row["lang"]] == pytest.approx(
+            float(row["value"]), abs=tolerance
+        ), row
 
 
 def test_further_statistics(narrow: DumpFolder) -> None:
-    formal = {"P101": 0.362, "P103": 0.319, "P108": 0.407, "P19": 0.375, "P20": 0.408, "P264": 0.149, "P463": 0.126}
+    formal = {
+        "P101": 0.362,
+        "P103": 0.319,
+        "P108": 0.407,
+        "P19": 0.375,
+        "P20": 0.408,
+        "P264": 0.149,
+        "P463": 0.126,
+    }
     found = {r: comma_in_template_only(narrow.table("ru", r)) for r in R16}
     assert {r: round(share, 3) for r, share in found.items() if r in formal} == formal
     assert max(share for r, share in found.items() if r not in formal) < 0.06
@@ -200,20 +274,39 @@ def test_true_distractor_counts(narrow: DumpFolder) -> None:
             ("id", "P108"): (31, 36),
             ("zh", "P108"): (50, 50),
         },
-        **{("ru", "P264"): (20, 22), ("cs", "P264"): (0, 0), ("hr", "P264"): (0, 0), ("uk", "P264"): (0, 0)},
+        **{
+            ("ru", "P264"): (20, 22),
+            ("cs", "P264"): (0, 0),
+            ("hr", "P264"): (0, 0),
+            ("uk", "P264"): (0, 0),
+        },
     }
     for table in narrow.tables():
         counts = distractor_counts(table)
-        assert (counts.min(), counts.max()) == expected.get((table.lang, table.relation), (50, 50)), table.name
+        assert (counts.min(), counts.max()) == expected.get(
+            (table.lang, table.relation), (50, 50)
+        ), table.name
 
 
-def test_wide_and_additional_tables_follow_the_definition(narrow: DumpFolder, published: Path, tmp_path: Path) -> None:
+def test_wide_and_additional_tables_follow_the_definition(
+    narrow: DumpFolder, published: Path, tmp_path: Path
+) -> None:
     text = make("general-wide", published, tmp_path / "w", "--style", "paper", "--langs", "ru,cs")
-    header, template, *_ = [[cell.strip(" \\") for cell in line.split("&")] for line in text.splitlines() if line[:2] in {" v", " t"}]
+    header, template, *_ = [
+        [cell.strip(" \\") for cell in line.split("&")]
+        for line in text.splitlines()
+        if line[:2] in {" v", " t"}
+    ]
     assert header == ["verbalization", "ru", "cs", "ru", "cs"]
     wanted = ("wide", "ru", "template")
-    oracle = [float(r["value"]) for r in rows_of("oracle_relations.tsv") if (r["section"], r["lang"], r["verbalisation"]) == wanted]
+    oracle = [
+        float(r["value"])
+        for r in rows_of("oracle_relations.tsv")
+        if (r["section"], r["lang"], r["verbalisation"]) == wanted
+    ]
     assert float(template[1]) == pytest.approx(sum(oracle) / 15, abs=0.0006)
-    additional = make("additional-langs", published, tmp_path / "a", "--style", "paper", "--langs", "es,zh,id")
+    additional = make(
+        "additional-langs", published, tmp_path / "a", "--style", "paper", "--langs", "es,zh,id"
+    )
     last = [cell.strip(" \\") for cell in additional.splitlines()[6].split("&")]
     assert last == ["gt", "0.725", "0.059", "0.786", "2.61", "15.68", "2.12"]

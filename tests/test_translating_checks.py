@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fluent.records.benchmark import find_benchmarks, read_benchmark
-from fluent.records.source import open_source
-from fluent.translating.backend import Answer, Item
-from fluent.translating.checks import FLAGS, REASONS, check
-from fluent.translating.cleaning import clean_characters, last_translation, simplify, unwrap
+from fluent_mlama.records.benchmark import find_benchmarks, read_benchmark
+from fluent_mlama.records.source import open_source
+from fluent_mlama.translating.backend import Answer, Item
+from fluent_mlama.translating.checks import FLAGS, REASONS, check
+from fluent_mlama.translating.cleaning import clean_characters, last_translation, simplify, unwrap
 from tests.translating_world import make_item
 
 GOOD = "Ада Эш родилась в Париже."
@@ -29,24 +29,48 @@ CASES: list[tuple[Answer, str, str]] = [
     (Answer(""), "empty", ""),
     (Answer(" \u200b \n"), "empty;cleaned;leading-blank", ""),
     (Answer("..."), "empty", "..."),
-    (Answer("I'm sorry, but I can't help with that."), "refusal", "I'm sorry, but I can't help with that."),
-    (Answer("К сожалению, я не могу перевести это."), "refusal", "К сожалению, я не могу перевести это."),
+    (
+        Answer("I'm sorry, but I can't help with that."),
+        "refusal",
+        "I'm sorry, but I can't help with that.",
+    ),
+    (
+        Answer("К сожалению, я не могу перевести это."),
+        "refusal",
+        "К сожалению, я не могу перевести это.",
+    ),
     (Answer("Subject: Ада Эш"), "echo", "Subject: Ада Эш"),
-    (Answer("<html><body>Error 500</body></html>"), "markup", "<html><body>Error 500</body></html>"),
+    (
+        Answer("<html><body>Error 500</body></html>"),
+        "markup",
+        "<html><body>Error 500</body></html>",
+    ),
     (Answer('{"error": 1}'), "markup", '{"error": 1}'),
     (Answer("Ada Ash was born in Paris."), "unchanged", "Ada Ash was born in Paris."),
-    (Answer("Ada Ash is born inside of Paris."), "wrong-script", "Ada Ash is born inside of Paris."),
+    (
+        Answer("Ada Ash is born inside of Paris."),
+        "wrong-script",
+        "Ada Ash is born inside of Paris.",
+    ),
     (Answer("Ада Эш род"), "truncated", "Ада Эш род"),
     (Answer("Ада."), "length", "Ада."),
     (Answer(GOOD * 10), "length", GOOD * 10),
     (Answer(f"  {GOOD}\n"), "ok;leading-blank", GOOD),
     (Answer("Ада\u00a0Эш родилась\u200b в Париже."), "ok;cleaned", GOOD),
     (Answer("Ада Эш родилась в &quot;Париже&quot;."), "ok;cleaned", 'Ада Эш родилась в "Париже".'),
-    (Answer(unicodedata.normalize("NFD", "Кий родился в Париже, йод.")), "ok;cleaned", "Кий родился в Париже, йод."),
+    (
+        Answer(unicodedata.normalize("NFD", "Кий родился в Париже, йод.")),
+        "ok;cleaned",
+        "Кий родился в Париже, йод.",
+    ),
     (Answer(f"Translation: {GOOD}"), "ok;prefix-removed", GOOD),
     (Answer(f"Перевод: {GOOD}"), "ok;prefix-removed", GOOD),
     (Answer(f"**Russian:** {GOOD}"), "ok;prefix-removed", GOOD),
-    (Answer(f"Source sentence: x\nSubject translation: Ада\nTranslation: {GOOD}"), "ok;echo-removed", GOOD),
+    (
+        Answer(f"Source sentence: x\nSubject translation: Ада\nTranslation: {GOOD}"),
+        "ok;echo-removed",
+        GOOD,
+    ),
     (Answer(f"{GOOD}\n(a note)"), "ok;first-line", GOOD),
     (Answer(f"Here you are:\n\n{GOOD}"), "ok;first-line", GOOD),
     (Answer(f'"{GOOD}"\n'), "ok;leading-blank;unquoted", GOOD),
@@ -85,7 +109,11 @@ def test_a_known_span_stays_true_when_the_text_is_cleaned() -> None:
 
 
 def test_a_title_that_says_sorry_is_no_refusal() -> None:
-    item = make_item(en_sub_label="Sorry I'm Late", sub_label="Извините, я опоздал", sentence="Sorry I'm Late was written in English .")
+    item = make_item(
+        en_sub_label="Sorry I'm Late",
+        sub_label="Извините, я опоздал",
+        sentence="Sorry I'm Late was written in English .",
+    )
     assert check(Answer("Извините, я опоздал написано на английском."), item).status == "ok"
 
 
@@ -110,7 +138,12 @@ def test_a_colon_inside_a_sentence_is_no_leak() -> None:
 
 
 def test_chinese_is_simplified_by_opencc() -> None:
-    assert [simplify(text, "zh") for text in ("呼和浩特", "猛烈", "乾隆", "臺灣")] == ["呼和浩特", "猛烈", "乾隆", "台湾"]
+    assert [simplify(text, "zh") for text in ("呼和浩特", "猛烈", "乾隆", "臺灣")] == [
+        "呼和浩特",
+        "猛烈",
+        "乾隆",
+        "台湾",
+    ]
     assert simplify("乾", "ja") == "乾"
 
 
@@ -132,10 +165,20 @@ def test_published_sentences_are_judged_as_counted_by_hand(published: Path) -> N
     objections = []
     for lang, relation, spec, name in find_benchmarks(source):
         benchmark = read_benchmark(source, lang, relation, spec)
-        columns = ["sub_uri", "obj_uri", "en_sub_label", "en_obj_label", "sub_label", "obj_label", "en_template"]
+        columns = [
+            "sub_uri",
+            "obj_uri",
+            "en_sub_label",
+            "en_obj_label",
+            "sub_label",
+            "obj_label",
+            "en_template",
+        ]
         for verbalisation in benchmark.verbalisations[1:]:
             sentences = benchmark.table[benchmark.columns(verbalisation).sentence]
-            for row, (cells, text) in enumerate(zip(benchmark.table[columns].itertuples(index=False), sentences, strict=True)):
+            for row, (cells, text) in enumerate(
+                zip(benchmark.table[columns].itertuples(index=False), sentences, strict=True)
+            ):
                 status = check(Answer(text), Item(row, relation, *cells, target=lang)).status
                 counts.update(f"{verbalisation} {word}" for word in status.split(";"))
                 if not status.startswith("ok"):

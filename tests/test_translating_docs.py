@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fluent.translating.checks import FLAGS, REASONS
-from fluent.translating.registry import BACKENDS
+from fluent_mlama.translating.checks import FLAGS, REASONS
+from fluent_mlama.translating.registry import BACKENDS
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,9 @@ def test_every_back_end_and_status_is_told_with_its_meaning(page: str) -> None:
         assert f"| `{word}` | {meaning} |" in page
 
 
-def test_the_example_of_a_back_end_runs(page: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_of_a_back_end_runs(
+    page: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     code = "\n".join(blocks).replace('"data/starter"', repr(str(root / "data" / "starter")))
     monkeypatch.chdir(tmp_path)

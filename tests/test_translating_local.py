@@ -10,15 +10,15 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from fluent.console import UserError
-from fluent.languages import OFFICIAL_LANGUAGES
-from fluent.translating.backend import Answer, Item, Translator
-from fluent.translating.codes import NLLB, opus_token, seq2seq_language, service_code
-from fluent.translating.document import DocumentTranslator, read_workbook, write_workbook
-from fluent.translating.file import FileTranslator, read_translations
-from fluent.translating.registry import BACKENDS, make_translator
-from fluent.translating.seq2seq import Seq2SeqTranslator, _prefix_and_target
-from fluent.translating.store import store_keys
+from fluent_mlama.console import UserError
+from fluent_mlama.languages import OFFICIAL_LANGUAGES
+from fluent_mlama.translating.backend import Answer, Item, Translator
+from fluent_mlama.translating.codes import NLLB, opus_token, seq2seq_language, service_code
+from fluent_mlama.translating.document import DocumentTranslator, read_workbook, write_workbook
+from fluent_mlama.translating.file import FileTranslator, read_translations
+from fluent_mlama.translating.registry import BACKENDS, make_translator
+from fluent_mlama.translating.seq2seq import Seq2SeqTranslator, _prefix_and_target
+from fluent_mlama.translating.store import store_keys
 from tests.fault_world import flip_bit
 from tests.translating_world import make_item, translate
 
@@ -44,14 +44,18 @@ def translated_workbook(path: Path, sentences: list[str | None], title: str = " 
 def test_document_writes_the_english_workbook_and_says_what_to_do(tmp_path: Path) -> None:
     items = [make_item(row) for row in range(3)]
     with pytest.raises(
-        UserError, match=r"1 English workbook\(s\) written into .*src \(ru_P19.xlsx\): have each translated .*tgt under the same"
+        UserError,
+        match=r"1 English workbook\(s\) written into .*src \(ru_P19.xlsx\): have each translated .*tgt under the same",
     ):
         asked(DocumentTranslator(tmp_path), items)
     path = tmp_path / "src" / "ru_P19.xlsx"
     assert read_workbook(path) == [item.sentence for item in items]
     sheet = openpyxl.load_workbook(path).worksheets[0]
     assert sheet.title == "Sheet1"
-    assert [[cell.value for cell in row] for row in sheet.iter_rows(max_row=2)] == [[None, "en_template"], [0, items[0].sentence]]
+    assert [[cell.value for cell in row] for row in sheet.iter_rows(max_row=2)] == [
+        [None, "en_template"],
+        [0, items[0].sentence],
+    ]
 
 
 def test_document_joins_facts_by_the_english_sentence(tmp_path: Path) -> None:
@@ -59,13 +63,20 @@ def test_document_joins_facts_by_the_english_sentence(tmp_path: Path) -> None:
     items = [make_item(row) for row in range(4)]
     order = [2, 0, 1]
     write_workbook(tmp_path / "src" / "ru_P19.xlsx", [items[row].sentence for row in order])
-    translated_workbook(tmp_path / "tgt" / "ru_P19.xlsx", [" " + translate(items[row].sentence) for row in order] + [None, None])
+    translated_workbook(
+        tmp_path / "tgt" / "ru_P19.xlsx",
+        [" " + translate(items[row].sentence) for row in order] + [None, None],
+    )
     found = asked(DocumentTranslator(tmp_path), items)
-    assert [found[row].text for row in range(3)] == [" " + translate(item.sentence) for item in items[:3]]
+    assert [found[row].text for row in range(3)] == [
+        " " + translate(item.sentence) for item in items[:3]
+    ]
     assert found[3].status == "missing"
 
 
-def test_document_reports_sentences_that_stand_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_document_reports_sentences_that_stand_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     twins = [make_item(0), replace(make_item(0), row=1)]
     write_workbook(tmp_path / "src" / "ru_P19.xlsx", [item.sentence for item in twins])
     translated_workbook(tmp_path / "tgt" / "ru_P19.xlsx", ["Первый.", "Второй."])
@@ -101,7 +112,9 @@ def test_document_tells_broken_workbooks(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"tgt/ru_P19.xlsx cannot be read as an Excel workbook"):
         asked(translator, items)
     (tmp_path / "plain").write_text("x", encoding="utf-8")
-    with pytest.raises(UserError, match="plain is a file: give the folder that holds src/ and tgt/"):
+    with pytest.raises(
+        UserError, match="plain is a file: give the folder that holds src/ and tgt/"
+    ):
         DocumentTranslator(tmp_path / "plain").check("en", "ru", "P19")
 
 
@@ -110,7 +123,10 @@ def test_document_tells_broken_workbooks(tmp_path: Path) -> None:
 
 def test_file_reads_quotes_headers_and_blanks(tmp_path: Path) -> None:
     path = tmp_path / "t.tsv"
-    path.write_text('English\ttranslation\n"""A"" was  born ."\t«А» родился.\r\n\nNA\tНет\n', encoding="utf-8-sig")
+    path.write_text(
+        'English\ttranslation\n"""A"" was  born ."\t«А» родился.\r\n\nNA\tНет\n',
+        encoding="utf-8-sig",
+    )
     assert read_translations(path) == {'"A" was born .': "«А» родился.", "NA": "Нет"}
 
 
@@ -119,7 +135,10 @@ def test_file_reads_quotes_headers_and_blanks(tmp_path: Path) -> None:
     [
         ("a\tb\nc\n", "t.tsv, row 2: 1 columns where 2 are wanted"),
         ("a\tb\tc\n", "t.tsv, row 1: 3 columns where 2 are wanted"),
-        ("a\tb\na\tc\n", "t.tsv, row 2: another translation than in row 1 for 'a'; keep one of them"),
+        (
+            "a\tb\na\tc\n",
+            "t.tsv, row 2: another translation than in row 1 for 'a'; keep one of them",
+        ),
         ('a\t"b\n', "t.tsv is no proper TSV .*double the quotes"),
         ("", "t.tsv holds no translations"),
         ("English\tRussian\n", "t.tsv holds no translations"),
@@ -141,7 +160,9 @@ def test_file_that_is_not_there_or_not_utf8(tmp_path: Path) -> None:
 
 def test_file_finds_its_file_by_language_and_relation(tmp_path: Path) -> None:
     item = make_item(0)
-    (tmp_path / "ru_P19.tsv").write_text(f"{item.sentence}\t{translate(item.sentence)}\n", encoding="utf-8")
+    (tmp_path / "ru_P19.tsv").write_text(
+        f"{item.sentence}\t{translate(item.sentence)}\n", encoding="utf-8"
+    )
     for path in (tmp_path, tmp_path / "{lang}_{relation}.tsv", tmp_path / "ru_P19.tsv"):
         translator = FileTranslator(path)
         found = asked(translator, [item, make_item(1)])
@@ -168,19 +189,31 @@ def opus_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
     folder = tmp_path_factory.mktemp("opus")
-    corpus = [make_item(row).sentence for row in range(12)] + [translate(make_item(row).sentence) for row in range(12)]
+    corpus = [make_item(row).sentence for row in range(12)] + [
+        translate(make_item(row).sentence) for row in range(12)
+    ]
     (folder / "corpus.txt").write_text("\n".join(corpus), encoding="utf-8")
     sentencepiece.SentencePieceTrainer.train(
-        input=str(folder / "corpus.txt"), model_prefix=str(folder / "source"), vocab_size=110, character_coverage=1.0, minloglevel=2
+        input=str(folder / "corpus.txt"),
+        model_prefix=str(folder / "source"),
+        vocab_size=110,
+        character_coverage=1.0,
+        minloglevel=2,
     )
     (folder / "source.model").rename(folder / "source.spm")
     (folder / "target.spm").write_bytes((folder / "source.spm").read_bytes())
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / "source.spm"))
     names = ["</s>", "<unk>", ">>rus<<", ">>ukr<<"]
-    names += [name for name in (pieces.id_to_piece(number) for number in range(pieces.get_piece_size())) if name not in {"<s>", *names}]
+    names += [
+        name
+        for name in (pieces.id_to_piece(number) for number in range(pieces.get_piece_size()))
+        if name not in {"<s>", *names}
+    ]
     vocabulary = {name: number for number, name in enumerate([*names, "<pad>"])}
     (folder / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False), encoding="utf-8")
-    MarianTokenizer(str(folder / "source.spm"), str(folder / "target.spm"), str(folder / "vocab.json")).save_pretrained(folder)
+    MarianTokenizer(
+        str(folder / "source.spm"), str(folder / "target.spm"), str(folder / "vocab.json")
+    ).save_pretrained(folder)
     torch.manual_seed(1)
     size = len(vocabulary)
     config = MarianConfig(
@@ -197,10 +230,14 @@ def test_a_marian_model_translates_in_batches_and_the_same_each_time(opus_model:
     by_two = Seq2SeqTranslator(str(opus_model), batch_size=2, beams=2, max_new_tokens=12)
     by_two.check("en", "ru", "P19")
     found = asked(by_two, items)
-    assert found == asked(Seq2SeqTranslator(str(opus_model), batch_size=5, beams=2, max_new_tokens=12), items)
+    assert found == asked(
+        Seq2SeqTranslator(str(opus_model), batch_size=5, beams=2, max_new_tokens=12), items
+    )
     assert set(found) == {0, 1, 2, 3, 4}
     assert all(answer.text for answer in found.values())
-    assert {answer.status for answer in found.values()} == {"cut"}  # a random model does not end by itself
+    assert {answer.status for answer in found.values()} == {
+        "cut"
+    }  # a random model does not end by itself
 
 
 def test_kept_answers_of_other_weights_are_not_taken(opus_model: Path, tmp_path: Path) -> None:
@@ -222,7 +259,10 @@ def test_marian_takes_the_target_mark_and_refuses_unknown_targets(opus_model: Pa
     translator = Seq2SeqTranslator(str(opus_model))
     tokenizer, model = translator._load()
     assert _prefix_and_target(tokenizer, model, "en", "ru") == (">>rus<< ", {})
-    with pytest.raises(UserError, match=r"this OPUS-MT model does not translate language 'es': it knows >>rus<<, >>ukr<<"):
+    with pytest.raises(
+        UserError,
+        match=r"this OPUS-MT model does not translate language 'es': it knows >>rus<<, >>ukr<<",
+    ):
         translator.check("en", "es", "P19")
 
 
@@ -236,12 +276,16 @@ def test_a_model_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
 def test_nllb_chooses_languages_by_flores_codes() -> None:
     from transformers import NllbTokenizer
 
-    tokenizer = NllbTokenizer(vocab={"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "▁a": 4}, merges=[])
+    tokenizer = NllbTokenizer(
+        vocab={"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "▁a": 4}, merges=[]
+    )
     prefix, options = _prefix_and_target(tokenizer, None, "en", "zh")
     assert prefix == ""
     assert tokenizer.src_lang == "eng_Latn"
     assert tokenizer.convert_ids_to_tokens(options["forced_bos_token_id"]) == "zho_Hans"
-    with pytest.raises(UserError, match="this model does not translate language 'la': it knows .*rus_Cyrl"):
+    with pytest.raises(
+        UserError, match="this model does not translate language 'la': it knows .*rus_Cyrl"
+    ):
         _prefix_and_target(tokenizer, None, "en", "la")
 
 
@@ -250,12 +294,20 @@ def test_mbart_and_m2m100_choose_languages_by_their_own_codes(opus_model: Path) 
 
     mbart = MBart50Tokenizer()
     _, options = _prefix_and_target(mbart, None, "en", "zh")
-    assert (mbart.src_lang, mbart.convert_ids_to_tokens(options["forced_bos_token_id"])) == ("en_XX", "zh_CN")
+    assert (mbart.src_lang, mbart.convert_ids_to_tokens(options["forced_bos_token_id"])) == (
+        "en_XX",
+        "zh_CN",
+    )
     m2m100 = M2M100Tokenizer(str(opus_model / "vocab.json"), str(opus_model / "source.spm"))
     for code, token in (("ru", "__ru__"), ("hr", "__hr__"), ("nb", "__no__")):
         _, options = _prefix_and_target(m2m100, None, "en", code)
-        assert (m2m100.src_lang, m2m100.convert_ids_to_tokens(options["forced_bos_token_id"])) == ("en", token)
-    with pytest.raises(UserError, match="this model does not translate language 'la': it knows af, am, ar"):
+        assert (m2m100.src_lang, m2m100.convert_ids_to_tokens(options["forced_bos_token_id"])) == (
+            "en",
+            token,
+        )
+    with pytest.raises(
+        UserError, match="this model does not translate language 'la': it knows af, am, ar"
+    ):
         _prefix_and_target(m2m100, None, "en", "la")
 
 
@@ -280,7 +332,12 @@ def test_opus_and_multilingual_codes() -> None:
 
 
 def test_services_name_languages_in_their_ways() -> None:
-    assert service_code("x", {"chinese (simplified)": "zh-CN", "chinese (traditional)": "zh-TW"}, "zh-hans") == "zh-CN"
+    assert (
+        service_code(
+            "x", {"chinese (simplified)": "zh-CN", "chinese (traditional)": "zh-TW"}, "zh-hans"
+        )
+        == "zh-CN"
+    )
     assert service_code("x", {"russian": "ru-RU"}, "ru") == "ru-RU"
     assert service_code("x", {"hebrew": "iw"}, "he") == "iw"
     with pytest.raises(UserError, match="x does not translate language 'xx': choose from ru$"):
@@ -302,7 +359,9 @@ def test_words_of_the_command_line_make_back_ends(tmp_path: Path) -> None:
     for word, (name, backend) in words.items():
         made = make_translator(word)
         assert (made[0], made[1].name) == (name, backend)
-        assert backend == "seq2seq" or isinstance(made[1], Translator)  # which asks for the model's identity
+        assert backend == "seq2seq" or isinstance(
+            made[1], Translator
+        )  # which asks for the model's identity
     assert make_translator("openai:m")[1].model == "m"
 
 

@@ -12,10 +12,10 @@ from unicodedata import normalize
 
 import pytest
 
-from fluent.console import UserError
-from fluent.patience import Pace, Patience, RequestFailed, TryLater, retry_after
-from fluent.translating.backend import FAILED, Answer, Item
-from fluent.translating.store import FAILURES_IN_A_ROW, Store, ask, store_keys
+from fluent_mlama.console import UserError
+from fluent_mlama.patience import Pace, Patience, RequestFailed, TryLater, retry_after
+from fluent_mlama.translating.backend import FAILED, Answer, Item
+from fluent_mlama.translating.store import FAILURES_IN_A_ROW, Store, ask, store_keys
 from tests.translating_world import QUICK, make_item, translate
 
 
@@ -55,7 +55,9 @@ class Parrot:
 ITEMS = [make_item(row) for row in range(10)]
 
 
-def run(parrot: Parrot, path: Path | None, items: Sequence[Item] = ITEMS, *, refresh: bool = False) -> dict[int, Answer]:
+def run(
+    parrot: Parrot, path: Path | None, items: Sequence[Item] = ITEMS, *, refresh: bool = False
+) -> dict[int, Answer]:
     if path is None:
         return {item.row: answer for item, answer in ask(parrot, items, None)}
     with Store(path) as store:
@@ -99,13 +101,21 @@ def test_refresh_asks_again_and_keeps_the_new(tmp_path: Path) -> None:
 
 def test_equal_sentences_are_asked_for_once(tmp_path: Path) -> None:
     parrot = Parrot()
-    twins = [ITEMS[0], replace(ITEMS[0], row=1), replace(ITEMS[0], row=2, sentence=normalize("NFD", ITEMS[0].sentence))]
+    twins = [
+        ITEMS[0],
+        replace(ITEMS[0], row=1),
+        replace(ITEMS[0], row=2, sentence=normalize("NFD", ITEMS[0].sentence)),
+    ]
     found = run(parrot, None, twins)
     assert parrot.asked == [0]
     assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.parametrize("change", [{"model": "2"}, {"name": "other"}, {"shaping": "fancy"}], ids=["model", "back end", "prompt"])
+@pytest.mark.parametrize(
+    "change",
+    [{"model": "2"}, {"name": "other"}, {"shaping": "fancy"}],
+    ids=["model", "back end", "prompt"],
+)
 def test_what_shapes_an_answer_is_in_its_key(tmp_path: Path, change: dict[str, str]) -> None:
     run(Parrot(), tmp_path / "s.sqlite")
     other = Parrot(**change)  # type: ignore[arg-type]
@@ -116,7 +126,14 @@ def test_what_shapes_an_answer_is_in_its_key(tmp_path: Path, change: dict[str, s
 def test_language_and_nfc_text_are_in_the_key() -> None:
     parrot = Parrot()
     composed = replace(ITEMS[0], sentence="Café was born in Rome .")
-    keys = store_keys(parrot, [composed, replace(composed, sentence=normalize("NFD", composed.sentence)), replace(composed, target="uk")])
+    keys = store_keys(
+        parrot,
+        [
+            composed,
+            replace(composed, sentence=normalize("NFD", composed.sentence)),
+            replace(composed, target="uk"),
+        ],
+    )
     assert keys[0] == keys[1]
     assert keys[0] != keys[2]
 
@@ -131,7 +148,10 @@ def test_a_back_end_of_files_is_not_kept(tmp_path: Path) -> None:
 def test_a_service_that_is_down_ends_the_run_soon(tmp_path: Path) -> None:
     many = [replace(ITEMS[0], row=row, sentence=f"{row} x") for row in range(40)]
     parrot = Parrot(failing=frozenset(range(40)))
-    with pytest.raises(UserError, match=r"parrot failed 6 rows one after the other \(last: HTTP 500\); .* kept in .*s.sqlite"):
+    with pytest.raises(
+        UserError,
+        match=r"parrot failed 6 rows one after the other \(last: HTTP 500\); .* kept in .*s.sqlite",
+    ):
         run(parrot, tmp_path / "s.sqlite", many)
     assert len(parrot.asked) == FAILURES_IN_A_ROW
 
@@ -151,7 +171,9 @@ class Broken(Parrot):
         raise ZeroDivisionError("by nought")
 
 
-def test_a_back_end_that_raises_is_named_in_one_line_and_what_it_did_is_kept(tmp_path: Path) -> None:
+def test_a_back_end_that_raises_is_named_in_one_line_and_what_it_did_is_kept(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(UserError, match=r"back end parrot failed \(ZeroDivisionError: by nought\)"):
         run(Broken(), tmp_path / "s.sqlite")
     with Store(tmp_path / "s.sqlite") as store:
@@ -174,7 +196,9 @@ class Careless(Parrot):
     ("answer", "times"),
     [("bare text", 1), (Answer(b"bytes"), 1), (Answer(42), 1), (Answer("twice."), 2)],  # type: ignore[arg-type]
 )
-def test_a_back_end_that_breaks_its_contract_is_told(tmp_path: Path, answer: object, times: int) -> None:
+def test_a_back_end_that_breaks_its_contract_is_told(
+    tmp_path: Path, answer: object, times: int
+) -> None:
     with pytest.raises(UserError, match="back end parrot breaks its contract"):
         run(Careless(answer=answer, times=times), tmp_path / "store.sqlite")
 
@@ -185,8 +209,13 @@ def test_half_a_character_can_be_kept_and_written(tmp_path: Path) -> None:
 
 
 def test_the_store_tells_what_is_wrong_with_its_file(tmp_path: Path) -> None:
-    (tmp_path / "text.sqlite").write_text("this is no database, only a long enough text to be read as one " * 20, encoding="utf-8")
-    with pytest.raises(UserError, match=r"text.sqlite is damaged or no SQLite file .*: move it away, or give another --store"):
+    (tmp_path / "text.sqlite").write_text(
+        "this is no database, only a long enough text to be read as one " * 20, encoding="utf-8"
+    )
+    with pytest.raises(
+        UserError,
+        match=r"text.sqlite is damaged or no SQLite file .*: move it away, or give another --store",
+    ):
         Store(tmp_path / "text.sqlite")
     with pytest.raises(UserError, match="is a folder: give the name of a file"):
         Store(tmp_path)
@@ -210,7 +239,9 @@ def test_a_locked_store_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     path = tmp_path / "s.sqlite"
     Store(path).close()
     connect = sqlite3.connect
-    monkeypatch.setattr(sqlite3, "connect", lambda where, **options: connect(where, **{**options, "timeout": 0.05}))
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda where, **options: connect(where, **{**options, "timeout": 0.05})
+    )
     blocker = connect(path, isolation_level=None)
     blocker.execute("BEGIN EXCLUSIVE")
     with pytest.raises(UserError, match="is in use by another run"), Store(path) as store:
@@ -221,9 +252,13 @@ def test_a_locked_store_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 # patience
 
 
-def test_backoff_grows_and_stays_under_its_ceiling(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_backoff_grows_and_stays_under_its_ceiling(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     waits: list[float] = []
-    monkeypatch.setattr("tenacity.nap.time.sleep", lambda seconds: waits.append(seconds) if seconds else None)
+    monkeypatch.setattr(
+        "tenacity.nap.time.sleep", lambda seconds: waits.append(seconds) if seconds else None
+    )
     patience = Patience(attempts=8, first_wait=1.0, longest_wait=10.0, per_second=0)
 
     def call() -> str:
@@ -234,9 +269,14 @@ def test_backoff_grows_and_stays_under_its_ceiling(monkeypatch: pytest.MonkeyPat
     assert len(waits) == 7
     ceilings = [1, 2, 4, 8, 10, 10, 10]
     assert all(0 <= wait <= ceiling for wait, ceiling in zip(waits, ceilings, strict=True))
-    announced = [line.removeprefix("x: HTTP 503; trying again in ") for line in capsys.readouterr().err.splitlines()]
+    announced = [
+        line.removeprefix("x: HTTP 503; trying again in ")
+        for line in capsys.readouterr().err.splitlines()
+    ]
     assert announced == [f"{wait:.0f} s" for wait in waits if wait >= 5]
-    assert len({round(wait / ceiling, 3) for wait, ceiling in zip(waits, ceilings, strict=True)}) > 3  # jitter
+    assert (
+        len({round(wait / ceiling, 3) for wait, ceiling in zip(waits, ceilings, strict=True)}) > 3
+    )  # jitter
 
 
 def test_what_does_not_pass_is_not_tried_again() -> None:
@@ -252,7 +292,13 @@ def test_what_does_not_pass_is_not_tried_again() -> None:
 
 
 def test_retry_after_is_seconds_or_a_date() -> None:
-    assert [retry_after(value) for value in (None, "", "2.5", "-1", "soon")] == [None, None, 2.5, 0.0, None]
+    assert [retry_after(value) for value in (None, "", "2.5", "-1", "soon")] == [
+        None,
+        None,
+        2.5,
+        0.0,
+        None,
+    ]
     later = retry_after(format_datetime(datetime.now(UTC) + timedelta(seconds=100), usegmt=True))
     assert later is not None
     assert 90 < later <= 100
@@ -260,8 +306,8 @@ def test_retry_after_is_seconds_or_a_date() -> None:
 
 def test_pace_spaces_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     now, sleeps = [100.0], list[float]()
-    monkeypatch.setattr("fluent.patience.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("fluent.patience.time.sleep", sleeps.append)
+    monkeypatch.setattr("fluent_mlama.patience.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("fluent_mlama.patience.time.sleep", sleeps.append)
     pace = Pace(4.0)
     for _ in range(4):
         pace.wait()

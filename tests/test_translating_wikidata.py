@@ -13,23 +13,32 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from fluent.console import UserError
-from fluent.translating.wikidata import USER_AGENT, Names, Wikidata, alias_cell, write_genders
+from fluent_mlama.console import UserError
+from fluent_mlama.translating.wikidata import USER_AGENT, Names, Wikidata, alias_cell, write_genders
 from tests.translating_world import QUICK, Service
 
 ENGLISH = "en|en-gb|en-ca|en-us"
 ENTITIES: dict[str, dict[str, Any]] = {
-    "Q90": {"labels": {"en": "Paris", "ru": "Париж"}, "aliases": {"ru": ["Лютеция", "город Париж"]}},
+    "Q90": {
+        "labels": {"en": "Paris", "ru": "Париж"},
+        "aliases": {"ru": ["Лютеция", "город Париж"]},
+    },
     "Q64": {"labels": {"en": "Berlin"}, "aliases": {}},
     "Q1": {"redirect": "Q2"},
     "Q2": {"labels": {"en": "Earth", "ru": "Земля"}, "aliases": {"ru": ["планета Земля", "Земля"]}},
-    "Q956": {"labels": {"en": "Beijing", "zh": "北京市", "zh-hans": "北京"}, "aliases": {"zh": ["燕京", "北平", "順天府"]}},
+    "Q956": {
+        "labels": {"en": "Beijing", "zh": "北京市", "zh-hans": "北京"},
+        "aliases": {"zh": ["燕京", "北平", "順天府"]},
+    },
     "Q6581072": {"labels": {"en": "female"}},
     "Q6581097": {"labels": {"en": "male"}},
     "Q7": {"gender": [("Q6581097", "normal"), ("Q6581072", "preferred")]},
     "Q8": {"gender": [("Q6581072", "deprecated"), ("Q6581097", "normal")]},
     "Q9": {},
-    "Q42": {"labels": {"mul": "Douglas Adams"}, "aliases": {"mul": ["Douglas N. Adams", "Дуглас Адамс"]}},
+    "Q42": {
+        "labels": {"mul": "Douglas Adams"},
+        "aliases": {"mul": ["Douglas N. Adams", "Дуглас Адамс"]},
+    },
     "Q1339": {
         "labels": {"de": "Johann Sebastian Bach", "mul": "J. S. Bach"},
         "aliases": {"de": ["Bach"], "mul": ["Bach", "JSB"]},
@@ -46,13 +55,27 @@ def entity_json(uri: str, languages: list[str]) -> dict[str, Any]:
     if known is None:
         return {"id": uri, "missing": ""}
     if "redirect" in known:
-        return entity_json(known["redirect"], languages) | {"redirects": {"from": uri, "to": known["redirect"]}}
-    labels = {lang: {"language": lang, "value": label} for lang, label in known.get("labels", {}).items() if lang in languages}
+        return entity_json(known["redirect"], languages) | {
+            "redirects": {"from": uri, "to": known["redirect"]}
+        }
+    labels = {
+        lang: {"language": lang, "value": label}
+        for lang, label in known.get("labels", {}).items()
+        if lang in languages
+    }
     aliases = {
-        lang: [{"language": lang, "value": name} for name in names] for lang, names in known.get("aliases", {}).items() if lang in languages
+        lang: [{"language": lang, "value": name} for name in names]
+        for lang, names in known.get("aliases", {}).items()
+        if lang in languages
     }
     claims = [
-        {"rank": rank, "mainsnak": {"snaktype": "value", "datavalue": {"value": {"id": value, "entity-type": "item"}}}}
+        {
+            "rank": rank,
+            "mainsnak": {
+                "snaktype": "value",
+                "datavalue": {"value": {"id": value, "entity-type": "item"}},
+            },
+        }
         for value, rank in known.get("gender", [])
     ]
     return {
@@ -63,13 +86,17 @@ def entity_json(uri: str, languages: list[str]) -> dict[str, Any]:
 def good(request: Request, _: int = 0) -> Response:
     languages = request.args.get("languages", "").split("|")
     entities = {uri: entity_json(uri, languages) for uri in request.args["ids"].split("|")}
-    return Response(json.dumps({"entities": entities, "success": 1}), content_type="application/json")
+    return Response(
+        json.dumps({"entities": entities, "success": 1}), content_type="application/json"
+    )
 
 
 def error_json(code: str, **more: str) -> Response:
     headers = {"Retry-After": "0"} if code == "maxlag" else {}
     return Response(
-        json.dumps({"error": {"code": code, "info": f"about {code}", **more}}), content_type="application/json", headers=headers
+        json.dumps({"error": {"code": code, "info": f"about {code}", **more}}),
+        content_type="application/json",
+        headers=headers,
     )
 
 
@@ -78,7 +105,9 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "w.sqlite"
 
 
-def client(server: HTTPServer, store: Path, answer: Any = good, **options: Any) -> tuple[Wikidata, Service]:
+def client(
+    server: HTTPServer, store: Path, answer: Any = good, **options: Any
+) -> tuple[Wikidata, Service]:
     service = Service(server, "/w/api.php", answer)
     return Wikidata(store, api=service.url, patience=QUICK, **options), service
 
@@ -86,8 +115,15 @@ def client(server: HTTPServer, store: Path, answer: Any = good, **options: Any) 
 def test_names_of_the_language_and_english_kept_apart(httpserver: HTTPServer, store: Path) -> None:
     wikidata, service = client(httpserver, store)
     names = wikidata.names(["Q90", "Q64", "Q424242"], "ru")
-    assert names == {"Q90": Names("Париж", ("Лютеция", "город Париж")), "Q64": Names(), "Q424242": Names()}
-    assert {uri: one.label for uri, one in wikidata.names(["Q90", "Q64"], "en").items()} == {"Q90": "Paris", "Q64": "Berlin"}
+    assert names == {
+        "Q90": Names("Париж", ("Лютеция", "город Париж")),
+        "Q64": Names(),
+        "Q424242": Names(),
+    }
+    assert {uri: one.label for uri, one in wikidata.names(["Q90", "Q64"], "en").items()} == {
+        "Q90": "Paris",
+        "Q64": "Berlin",
+    }
     assert len(service.requests) == 1
     request = service.requests[0]
     assert request.headers["User-Agent"] == USER_AGENT
@@ -99,7 +135,9 @@ def test_a_redirect_is_followed_to_the_names(httpserver: HTTPServer, store: Path
     assert client(httpserver, store)[0].names(["Q1"], "ru")["Q1"].all == ("Земля", "планета Земля")
 
 
-def test_chinese_names_of_all_variants_in_simplified_script(httpserver: HTTPServer, store: Path) -> None:
+def test_chinese_names_of_all_variants_in_simplified_script(
+    httpserver: HTTPServer, store: Path
+) -> None:
     names = client(httpserver, store)[0].names(["Q956"], "zh")["Q956"]
     assert alias_cell(names, "zh") == "北京市|||北京|||燕京|||北平|||顺天府"
 
@@ -135,19 +173,28 @@ def test_names_for_all_languages_where_the_language_has_none_of_its_own(
     ],
 )  # fmt: skip
 def test_a_variant_of_the_language_comes_before_the_label_for_all_languages(
-    httpserver: HTTPServer, store: Path, lang: str, code: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    httpserver: HTTPServer,
+    store: Path,
+    lang: str,
+    code: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setitem(ENTITIES, "Q77", {"labels": {"mul": "Mul 多", code: "Variant"}})
     assert client(httpserver, store)[0].names(["Q77"], lang) == {"Q77": Names("Variant")}
     first = lang == "fil" or lang == "no"  # their names stand under tl and nb
-    assert (f"1 of 1 labels in '{lang}' are from other codes: 1 '{code}'" in capsys.readouterr().err) != first
+    assert (
+        f"1 of 1 labels in '{lang}' are from other codes: 1 '{code}'" in capsys.readouterr().err
+    ) != first
 
 
 def test_a_related_language_is_not_the_language(httpserver: HTTPServer, store: Path) -> None:
     assert client(httpserver, store)[0].names(["Q90"], "uk") == {"Q90": Names()}
 
 
-def test_it_is_told_where_the_labels_are_from(httpserver: HTTPServer, store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_told_where_the_labels_are_from(
+    httpserver: HTTPServer, store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     wikidata, service = client(httpserver, store)
     uris = ["Q1339", "Q42", "Q43", "Q90", "Q5050"]
     for _ in range(2):  # the second time from the store
@@ -166,17 +213,24 @@ def test_it_is_told_where_the_labels_are_from(httpserver: HTTPServer, store: Pat
     assert len(service.requests) == 2
 
 
-def test_a_store_without_the_names_for_all_languages_is_not_taken_for_complete(httpserver: HTTPServer, store: Path) -> None:
+def test_a_store_without_the_names_for_all_languages_is_not_taken_for_complete(
+    httpserver: HTTPServer, store: Path
+) -> None:
     with sqlite3.connect(store) as connection:
         connection.execute("CREATE TABLE names (uri TEXT, language TEXT, label TEXT, aliases TEXT)")
         connection.execute("INSERT INTO names VALUES ('Q42', 'de', '', '[]')")
     wikidata, service = client(httpserver, store)
     assert wikidata.names(["Q42"], "de")["Q42"].label == "Douglas Adams"
     wikidata.names(["Q42"], "be")  # en and mul are there, be and be-tarask are not
-    assert [request.args["languages"] for request in service.requests] == [f"de|de-at|de-ch|mul|{ENGLISH}", f"be|be-tarask|mul|{ENGLISH}"]
+    assert [request.args["languages"] for request in service.requests] == [
+        f"de|de-at|de-ch|mul|{ENGLISH}",
+        f"be|be-tarask|mul|{ENGLISH}",
+    ]
 
 
-def test_fifty_a_request_and_a_second_run_asks_for_nothing(httpserver: HTTPServer, store: Path) -> None:
+def test_fifty_a_request_and_a_second_run_asks_for_nothing(
+    httpserver: HTTPServer, store: Path
+) -> None:
     uris = [f"Q{number}" for number in range(1000, 1120)]
     wikidata, service = client(httpserver, store)
     wikidata.names(uris, "ru")
@@ -203,20 +257,30 @@ def test_fifty_a_request_and_a_second_run_asks_for_nothing(httpserver: HTTPServe
     ids=["maxlag", "429", "503", "html", "list", "error without code", "no entities"],
 )
 def test_what_passes_is_waited_for(httpserver: HTTPServer, store: Path, fault: Response) -> None:
-    wikidata, service = client(httpserver, store, lambda request, number: fault if number <= 2 else good(request))
+    wikidata, service = client(
+        httpserver, store, lambda request, number: fault if number <= 2 else good(request)
+    )
     assert wikidata.names(["Q90"], "ru")["Q90"].label == "Париж"
     assert len(service.requests) == 3
 
 
-def test_an_id_that_the_service_refuses_does_not_lose_the_others(httpserver: HTTPServer, store: Path) -> None:
+def test_an_id_that_the_service_refuses_does_not_lose_the_others(
+    httpserver: HTTPServer, store: Path
+) -> None:
     def answer(request: Request, _: int) -> Response:
-        return error_json("no-such-entity", id="Q5") if "Q5" in request.args["ids"].split("|") else good(request)
+        return (
+            error_json("no-such-entity", id="Q5")
+            if "Q5" in request.args["ids"].split("|")
+            else good(request)
+        )
 
     names = client(httpserver, store, answer)[0].names(["Q5", "Q90"], "ru")
     assert (names["Q5"], names["Q90"].label) == (Names(), "Париж")
 
 
-def test_ids_that_are_none_are_noted_and_not_sent(httpserver: HTTPServer, store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ids_that_are_none_are_noted_and_not_sent(
+    httpserver: HTTPServer, store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     wikidata, service = client(httpserver, store)
     assert wikidata.names(["90", "Q90", "/m/01"], "ru")["90"] == Names()
     assert service.requests[0].args["ids"] == "Q90"
@@ -226,14 +290,28 @@ def test_ids_that_are_none_are_noted_and_not_sent(httpserver: HTTPServer, store:
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        (Response("no agent", status=403), r"Wikidata refuses this client \(HTTP 403\): give a user agent that names you"),
-        (Response("gone", status=404), r"Wikidata refuses the question \(HTTP 404\): check the address http"),
+        (
+            Response("no agent", status=403),
+            r"Wikidata refuses this client \(HTTP 403\): give a user agent that names you",
+        ),
+        (
+            Response("gone", status=404),
+            r"Wikidata refuses the question \(HTTP 404\): check the address http",
+        ),
         (error_json("badvalue"), r"Wikidata refuses the question \(badvalue\)"),
-        (Response("busy", status=503), r"Wikidata is out of reach \(HTTP 503, 4 times\); what was fetched is kept"),
-        (Response("busy", status=429, headers={"Retry-After": "999"}), "Wikidata asks to come back in 999 s"),
+        (
+            Response("busy", status=503),
+            r"Wikidata is out of reach \(HTTP 503, 4 times\); what was fetched is kept",
+        ),
+        (
+            Response("busy", status=429, headers={"Retry-After": "999"}),
+            "Wikidata asks to come back in 999 s",
+        ),
     ],
 )
-def test_what_stays_is_told_in_one_line(httpserver: HTTPServer, store: Path, fault: Response, message: str) -> None:
+def test_what_stays_is_told_in_one_line(
+    httpserver: HTTPServer, store: Path, fault: Response, message: str
+) -> None:
     with pytest.raises(UserError, match=message):
         client(httpserver, store, lambda request, number: fault)[0].names(["Q90"], "ru")
 
@@ -275,4 +353,6 @@ def test_gender_is_the_preferred_value_never_a_deprecated_one(genders: dict[str,
 
 def test_gender_file_has_the_published_columns(genders: dict[str, str], tmp_path: Path) -> None:
     write_genders(genders | {"Q10": "male"}, tmp_path / "gender.tsv")
-    assert (tmp_path / "gender.tsv").read_text(encoding="utf-8") == "p\tgenderLabel\nQ7\tfemale\nQ8\tmale\nQ10\tmale\n"
+    assert (tmp_path / "gender.tsv").read_text(
+        encoding="utf-8"
+    ) == "p\tgenderLabel\nQ7\tfemale\nQ8\tmale\nQ10\tmale\n"

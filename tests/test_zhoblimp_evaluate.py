@@ -10,37 +10,71 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fluent.console import UserError
-from fluent.linking import Linking, parse_linking
-from fluent.scoring.contract import Arithmetic, CandidateScore, Plan, Request, RequestScore, ScorerDescription, Tokenisation
-from probes.zhoblimp import evaluate as command
-from probes.zhoblimp.__main__ import main
-from probes.zhoblimp.data import PairRow, read_pairs
-from probes.zhoblimp.measures import agreement, by_length, by_phenomenon, linking_functions, make_result, overall, sweep
-from probes.zhoblimp.models import find_targets
-from probes.zhoblimp.scores import Place, score_pairs
-from probes.zhoblimp.tables import published_key
+from fluent_mlama.console import UserError
+from fluent_mlama.linking import Linking, parse_linking
+from fluent_mlama.scoring.contract import (
+    Arithmetic,
+    CandidateScore,
+    Plan,
+    Request,
+    RequestScore,
+    ScorerDescription,
+    Tokenisation,
+)
+from fluent_mlama.zhoblimp import evaluate as command
+from fluent_mlama.zhoblimp.__main__ import main
+from fluent_mlama.zhoblimp.data import PairRow, read_pairs
+from fluent_mlama.zhoblimp.measures import (
+    agreement,
+    by_length,
+    by_phenomenon,
+    linking_functions,
+    make_result,
+    overall,
+    sweep,
+)
+from fluent_mlama.zhoblimp.models import find_targets
+from fluent_mlama.zhoblimp.scores import Place, score_pairs
+from fluent_mlama.zhoblimp.tables import published_key
 
 
 class CharacterScorer:
     """A token is a character; ``cost`` gives its log-probability. Counts its packs; fails after ``stop_after`` of them."""
 
-    def __init__(self, cost: Callable[[str, int], float] = lambda text, end: -1.0, stop_after: int | None = None) -> None:
+    def __init__(
+        self,
+        cost: Callable[[str, int], float] = lambda text, end: -1.0,
+        stop_after: int | None = None,
+    ) -> None:
         self.cost, self.stop_after, self.packs_scored = cost, stop_after, 0
 
     def describe(self, tokenisation: Tokenisation = "separate") -> ScorerDescription:
-        return ScorerDescription("characters", "", "float32", "cpu", "none", "a stand-in", "1", {}, {})
+        return ScorerDescription(
+            "characters", "", "float32", "cpu", "none", "a stand-in", "1", {}, {}
+        )
 
     def plan(self, requests: Sequence[Request], tokenisation: Tokenisation) -> Plan:
-        assert tokenisation == "joint" and all(request.prompt == "" and len(request.candidates) == 2 for request in requests)
+        assert tokenisation == "joint" and all(
+            request.prompt == "" and len(request.candidates) == 2 for request in requests
+        )
         numbers = range(len(requests))
-        return Plan(tuple(requests), tokenisation, tuple(tuple(numbers[start : start + 2]) for start in numbers[::2]), {})
+        return Plan(
+            tuple(requests),
+            tokenisation,
+            tuple(tuple(numbers[start : start + 2]) for start in numbers[::2]),
+            {},
+        )
 
-    def score_pack(self, plan: Plan, number: int, arithmetic: Arithmetic = "float32") -> dict[int, RequestScore]:
+    def score_pack(
+        self, plan: Plan, number: int, arithmetic: Arithmetic = "float32"
+    ) -> dict[int, RequestScore]:
         if self.stop_after is not None and self.packs_scored >= self.stop_after:
             raise RuntimeError("the machine stops")
         self.packs_scored += 1
-        return {index: RequestScore((0,), (), 0.0, tuple(map(self._one, self._texts(plan, index)))) for index in plan.packs[number]}
+        return {
+            index: RequestScore((0,), (), 0.0, tuple(map(self._one, self._texts(plan, index))))
+            for index in plan.packs[number]
+        }
 
     @staticmethod
     def _texts(plan: Plan, index: int) -> list[str]:
@@ -52,7 +86,13 @@ class CharacterScorer:
 
 
 def row(uid: str, number: int, good: str, bad: str, phenomenon: str = "p") -> PairRow:
-    source = {"UID": uid, "phenomenon": phenomenon, "sentence_good": good, "sentence_bad": bad, "pairID": number}
+    source = {
+        "UID": uid,
+        "phenomenon": phenomenon,
+        "sentence_good": good,
+        "sentence_bad": bad,
+        "pairID": number,
+    }
     return PairRow(uid, phenomenon, good, bad, number, source)
 
 
@@ -69,12 +109,20 @@ def test_lengths_ties_and_groups_are_counted(tmp_path: Path) -> None:
     frame = score_pairs(CharacterScorer(), ROWS, Place(tmp_path, "main"), "toy")
     result = make_result("toy", frame)
     lp, mean = Linking("lp"), Linking("mean")
-    assert result.frame["length"].tolist() == ["bad is longer", "equal length", "good is longer", "bad is longer", "bad is longer"]
+    assert result.frame["length"].tolist() == [
+        "bad is longer",
+        "equal length",
+        "good is longer",
+        "bad is longer",
+        "bad is longer",
+    ]
     assert result.correct(lp).tolist() == [True, False, False, True, True] and result.ties(lp) == 1
     assert not result.correct(mean).any() and result.ties(mean) == 5
     table = overall(result, [lp, mean], {})
     assert table["micro"].tolist() == [0.6, 0.0]
-    assert table["macro paradigms"].tolist() == [0.5, 0.0] and table["macro phenomena"].tolist() == [0.5, 0.0]
+    assert table["macro paradigms"].tolist() == [0.5, 0.0] and table[
+        "macro phenomena"
+    ].tolist() == [0.5, 0.0]
     assert by_phenomenon(result, [lp])["lp"].to_dict() == {"p": 0.5, "q": 0.5}
     assert by_length(result, [lp])["pairs"].tolist() == [1, 1, 3]
     assert sweep(result)["all"].tolist() == [0.6] * 20 + [0.0]
@@ -82,24 +130,50 @@ def test_lengths_ties_and_groups_are_counted(tmp_path: Path) -> None:
 
 def test_a_log_probability_of_zero_is_a_token(tmp_path: Path) -> None:
     scorer = CharacterScorer(lambda text, end: 0.0 if end == 0 else -1.0)
-    result = make_result("toy", score_pairs(scorer, [row("a", 0, "ab", "abc")], Place(tmp_path, "main"), "toy"))
-    assert result.good.tokens.tolist() == [2] and Linking("mean").kind and result.scores(Linking("mean"))[0].tolist() == [-0.5]
+    result = make_result(
+        "toy", score_pairs(scorer, [row("a", 0, "ab", "abc")], Place(tmp_path, "main"), "toy")
+    )
+    assert (
+        result.good.tokens.tolist() == [2]
+        and Linking("mean").kind
+        and result.scores(Linking("mean"))[0].tolist() == [-0.5]
+    )
 
 
 def test_all_gives_the_published_grids_once_each() -> None:
     functions = linking_functions("all")
     kinds = [one.kind for one in functions]
-    assert (kinds.count("slln"), kinds.count("log"), kinds.count("morcela"), len(set(functions))) == (9, 3, 110, len(functions))
-    assert published_key(parse_linking("slln:0.5")) == "pow0.5_norm_lp" and published_key(parse_linking("morcela:0.5:4")) == "morcela_0.5_4"
+    assert (
+        kinds.count("slln"),
+        kinds.count("log"),
+        kinds.count("morcela"),
+        len(set(functions)),
+    ) == (9, 3, 110, len(functions))
+    assert (
+        published_key(parse_linking("slln:0.5")) == "pow0.5_norm_lp"
+        and published_key(parse_linking("morcela:0.5:4")) == "morcela_0.5_4"
+    )
     with pytest.raises(UserError, match="pmi"):
         linking_functions("lp,pmi")
 
 
 def test_pairs_in_the_layout_of_blimp_are_read(tmp_path: Path) -> None:
-    line = {"sentence_good": "Cats sleep.", "sentence_bad": "Cats sleeps.", "field": "morphology", "linguistics_term": "agreement"}
-    (tmp_path / "sv.jsonl").write_text(json.dumps({**line, "UID": "sv", "pairID": "17"}) + "\n", encoding="utf-8")
+    line = {
+        "sentence_good": "Cats sleep.",
+        "sentence_bad": "Cats sleeps.",
+        "field": "morphology",
+        "linguistics_term": "agreement",
+    }
+    (tmp_path / "sv.jsonl").write_text(
+        json.dumps({**line, "UID": "sv", "pairID": "17"}) + "\n", encoding="utf-8"
+    )
     (one,) = read_pairs(tmp_path)["sv"]
-    assert (one.phenomenon, one.number, one.good, one.source["field"]) == ("agreement", 17, "Cats sleep.", "morphology")
+    assert (one.phenomenon, one.number, one.good, one.source["field"]) == (
+        "agreement",
+        17,
+        "Cats sleep.",
+        "morphology",
+    )
 
 
 def test_agreement_is_spearman_over_the_uids_in_common() -> None:
@@ -110,16 +184,22 @@ def test_agreement_is_spearman_over_the_uids_in_common() -> None:
 
 
 def test_an_interrupted_pass_goes_on_and_gives_the_same(tmp_path: Path) -> None:
-    cost: Callable[[str, int], float] = lambda text, end: -0.1 * (ord(text[end]) % 7 + 1) / (end + 1)  # noqa: E731
+    def cost(text: str, end: int) -> float:
+        return -0.1 * (ord(text[end]) % 7 + 1) / (end + 1)
+
     undisturbed = score_pairs(CharacterScorer(cost), ROWS, Place(tmp_path / "a", "main"), "toy")
     place = Place(tmp_path / "b", "main")
     with pytest.raises(RuntimeError):
         score_pairs(CharacterScorer(cost, stop_after=2), ROWS, place, "toy")
     resumed = CharacterScorer(cost)
-    assert score_pairs(resumed, ROWS, place, "toy").equals(undisturbed) and resumed.packs_scored == 1
+    assert (
+        score_pairs(resumed, ROWS, place, "toy").equals(undisturbed) and resumed.packs_scored == 1
+    )
 
 
-def test_the_command_writes_tables_pairs_and_plots_and_does_not_score_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_writes_tables_pairs_and_plots_and_does_not_score_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     loaded: list[str] = []
 
     def load(target: object, **_: object) -> CharacterScorer:
@@ -127,12 +207,24 @@ def test_the_command_writes_tables_pairs_and_plots_and_does_not_score_twice(tmp_
         return CharacterScorer(lambda text, end: -1.0 - (ord(text[end]) % 5) / 10)
 
     monkeypatch.setattr(command, "load", load)
-    monkeypatch.setattr("probes.zhoblimp.models.model_identity", lambda *_: identity[0])
+    monkeypatch.setattr("fluent_mlama.zhoblimp.models.model_identity", lambda *_: identity[0])
     identity = ["first"]
     pairs, out = tmp_path / "pairs.jsonl", tmp_path / "out"
     pairs.write_text("".join(json.dumps(one.source) + "\n" for one in ROWS), encoding="utf-8")
     (tmp_path / "human.csv").write_text("UID,acc\na,1.0\nb,0.5\nc,0.75\n", encoding="utf-8")
-    words = ["evaluate", "--model", "one", "--model", "org/two", "--data", str(pairs), "--out", str(out), "--linking", "all"]
+    words = [
+        "evaluate",
+        "--model",
+        "one",
+        "--model",
+        "org/two",
+        "--data",
+        str(pairs),
+        "--out",
+        str(out),
+        "--linking",
+        "all",
+    ]
     words += ["--human", str(tmp_path / "human.csv")]
     assert main(words) == 0 and len(loaded) == 2
     before = {path: path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
@@ -148,13 +240,19 @@ def test_the_command_writes_tables_pairs_and_plots_and_does_not_score_twice(tmp_
         "plots/human.png",
     } <= names
     first = json.loads((out / "one" / "main.jsonl").read_text(encoding="utf-8").splitlines()[0])
-    assert first["UID"] == "a" and first["length"] == "bad is longer" and first["lp_good"] > first["lp_bad"]
+    assert (
+        first["UID"] == "a"
+        and first["length"] == "bad is longer"
+        and first["lp_good"] > first["lp_bad"]
+    )
     assert "pow0.5_norm_lp_good" in first and "morcela_0.5_4_good" not in first
     overall_table = (out / "tables" / "overall.tsv").read_text(encoding="utf-8").splitlines()
     assert len(overall_table) == 1 + 2 * len(linking_functions("all"))
     run = json.loads((out / "one" / "main.run.json").read_text(encoding="utf-8"))
     assert run["settings"]["identity"] == "first"
-    assert run["made_by"]["signature"].startswith("characters@local|float32|float32|none|tok:joint|bos:1|zhoblimp|pool:2|ties:wrong|")
+    assert run["made_by"]["signature"].startswith(
+        "characters@local|float32|float32|none|tok:joint|bos:1|zhoblimp|pool:2|ties:wrong|"
+    )
     identity[0] = "second"
     assert main(words) == 0 and len(loaded) == 4
 
@@ -180,22 +278,40 @@ def test_checkpoints_of_a_folder_come_in_order(tmp_path: Path) -> None:
     for name in ("step10", "step9", "step100", "step²"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "config.json").write_text("{}", encoding="utf-8")
-    assert [target.revision for target in find_targets([str(tmp_path)], ["ALL"])] == ["step9", "step10", "step100", "step²"]
+    assert [target.revision for target in find_targets([str(tmp_path)], ["ALL"])] == [
+        "step9",
+        "step10",
+        "step100",
+        "step²",
+    ]
     with pytest.raises(UserError, match="no checkpoint 'step1'; there are: step9"):
         find_targets([str(tmp_path)], ["step1"])
 
 
-def test_a_uniform_model_is_right_exactly_where_the_bad_sentence_is_longer(published: Path, tmp_path: Path) -> None:
+def test_a_uniform_model_is_right_exactly_where_the_bad_sentence_is_longer(
+    published: Path, tmp_path: Path
+) -> None:
     paradigms = read_pairs(published / "zhoblimp" / "ZhoBLiMP.tar.gz")
     rows = [one for rows in paradigms.values() for one in rows]
     assert (len(paradigms), len({one.phenomenon for one in rows}), len(rows)) == (118, 15, 35400)
-    lengths = {"good_ids": [range(len(one.good)) for one in rows], "bad_ids": [range(len(one.bad)) for one in rows]}
-    values = {"good_logprobs": [[-1.0] * len(one.good) for one in rows], "bad_logprobs": [[-1.0] * len(one.bad) for one in rows]}
+    lengths = {
+        "good_ids": [range(len(one.good)) for one in rows],
+        "bad_ids": [range(len(one.bad)) for one in rows],
+    }
+    values = {
+        "good_logprobs": [[-1.0] * len(one.good) for one in rows],
+        "bad_logprobs": [[-1.0] * len(one.bad) for one in rows],
+    }
     texts = pd.DataFrame([(one.uid, one.phenomenon, one.number, one.good, one.bad) for one in rows])
-    frame = texts.set_axis(["uid", "phenomenon", "number", "good", "bad"], axis=1).assign(**lengths, **values)
+    frame = texts.set_axis(["uid", "phenomenon", "number", "good", "bad"], axis=1).assign(
+        **lengths, **values
+    )
     result = make_result("uniform", frame)
     table = overall(result, [Linking("lp"), Linking("mean")], {}).set_index("function")
-    assert table["micro"].to_dict() == {"lp": pytest.approx(5855 / 35400), "mean": 0.0} and table.loc["mean", "ties"] == 35400
+    assert (
+        table["micro"].to_dict() == {"lp": pytest.approx(5855 / 35400), "mean": 0.0}
+        and table.loc["mean", "ties"] == 35400
+    )
     assert by_length(result, [Linking("lp")])["pairs"].tolist() == [23347, 6198, 5855]
     assert by_phenomenon(result, [Linking("lp")])["lp"].round(4).to_dict() == {
         "BA": 0.3846, "anaphor": 0.1667, "argument_structure": 0.0, "classifier": 0.3333, "control_raising": 0.1492, "ellipsis": 0.5822,

@@ -18,22 +18,28 @@ from typing import Any
 
 import pytest
 
-from fluent.console import UserError
-from fluent.scoring.embedded import embedded_gguf
-from probes.zhoblimp.generate import CONTENT
-from probes.zhoblimp.page.draft import Draft, differences, generate
-from probes.zhoblimp.page.guide import TEXT
-from probes.zhoblimp.page.projects import NEW, ChangedElsewhere, Projects
-from probes.zhoblimp.page.workbench import Workbench
-from probes.zhoblimp.phrases import parse_phrases
+from fluent_mlama.console import UserError
+from fluent_mlama.scoring.embedded import embedded_gguf
+from fluent_mlama.zhoblimp.generate import CONTENT
+from fluent_mlama.zhoblimp.page.draft import Draft, differences, generate
+from fluent_mlama.zhoblimp.page.guide import TEXT
+from fluent_mlama.zhoblimp.page.projects import NEW, ChangedElsewhere, Projects
+from fluent_mlama.zhoblimp.page.workbench import Workbench
+from fluent_mlama.zhoblimp.phrases import parse_phrases
 
 CHROMIUM = "/usr/bin/chromium"
-FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
 SERVER = """
 import sys
 from pathlib import Path
-from probes.zhoblimp.measures import make_result
-from probes.zhoblimp.page.app import serve
+from fluent_mlama.zhoblimp.measures import make_result
+from fluent_mlama.zhoblimp.page.app import serve
 import pandas as pd
 def score(rows):
     names = ["uid", "phenomenon", "number", "good", "bad"]
@@ -113,16 +119,31 @@ def test_deleting_keeps_the_files(tmp_path: Path) -> None:
 
 def test_remarks_say_what_a_rule_means(tmp_path: Path) -> None:
     made = bench(tmp_path)
-    made.draft = Draft(good=["pos:VE", "把", "phrase:Name", ""], bad=["pos:XX", "pos:VE", "pos:NN mPos:9 mPro:gender", "kind:x"])
-    assert made.remark(0, "good").text == "6 words" and made.remark(2, "good").text.startswith("phrase Name")
+    made.draft = Draft(
+        good=["pos:VE", "把", "phrase:Name", ""],
+        bad=["pos:XX", "pos:VE", "pos:NN mPos:9 mPro:gender", "kind:x"],
+    )
+    assert made.remark(0, "good").text == "6 words" and made.remark(2, "good").text.startswith(
+        "phrase Name"
+    )
     assert made.remark(1, "bad").text == "6 words · word moved from row 0"
-    expected = ["no word of vocabulary.tsv meets pos:XX", "position 9 is out of range", "unknown column 'kind'"]
+    expected = [
+        "no word of vocabulary.tsv meets pos:XX",
+        "position 9 is out of range",
+        "unknown column 'kind'",
+    ]
     for index, text in zip((0, 2, 3), expected, strict=True):
         assert made.remark(index, "bad").is_error and text in made.remark(index, "bad").text
     made.draft.good[0] = "pos:NN mPos:0 mPro:gender"
     assert "agrees with itself" in made.remark(0, "good").text
-    assert "cycle" in made.edit_phrases('{"A": [[{"type": "Phrase", "rule": {"name": "A"}}]]}') and "Name" in made.phrases
-    assert "row 2 has 3 cells" in made.edit_words("expression\tpos\na\tb\tc\n") and len(made.vocabulary.entries) > 250
+    assert (
+        "cycle" in made.edit_phrases('{"A": [[{"type": "Phrase", "rule": {"name": "A"}}]]}')
+        and "Name" in made.phrases
+    )
+    assert (
+        "row 2 has 3 cells" in made.edit_words("expression\tpos\na\tb\tc\n")
+        and len(made.vocabulary.entries) > 250
+    )
 
 
 def test_rows_are_added_moved_deleted_and_taken_back(tmp_path: Path) -> None:
@@ -143,7 +164,8 @@ def test_rows_are_added_moved_deleted_and_taken_back(tmp_path: Path) -> None:
 def test_agreements_follow_the_rows_they_point_at(tmp_path: Path) -> None:
     made = bench(tmp_path)
     made.draft = Draft(
-        good=["a", "pos:M mPos:2 mPro:classifier", "pos:NN"], bad=["a", "pos:M mmPos:2 mmPro:classifier gPos:0 gPro:pos", "pos:NN"]
+        good=["a", "pos:M mPos:2 mPro:classifier", "pos:NN"],
+        bad=["a", "pos:M mmPos:2 mmPro:classifier gPos:0 gPro:pos", "pos:NN"],
     )
     made.add_row(0)
     assert made.draft.good == ["a", "", "pos:M mPos:3 mPro:classifier", "pos:NN"]
@@ -168,10 +190,16 @@ def test_differences_are_marked_by_characters_or_words() -> None:
 
 def test_the_helps_examples_work(tmp_path: Path) -> None:
     made = bench(tmp_path)
-    examples = re.findall(r"\*\*(?:Passive|Classifier|Gender)[^|]*\| row \|.*?\n\n", TEXT, re.DOTALL)
+    examples = re.findall(
+        r"\*\*(?:Passive|Classifier|Gender)[^|]*\| row \|.*?\n\n", TEXT, re.DOTALL
+    )
     assert len(examples) == 3
     for example in examples:
-        cells = [[part.strip(" `") for part in line.split("|")[2:4]] for line in example.splitlines() if re.match(r"\| \d", line)]
+        cells = [
+            [part.strip(" `") for part in line.split("|")[2:4]]
+            for line in example.splitlines()
+            if re.match(r"\| \d", line)
+        ]
         draft = Draft(good=[good for good, _ in cells], bad=[bad for _, bad in cells], strict=False)
         assert len(generate(draft, made.vocabulary, made.phrases, 10, 0, 100).pairs) == 10
 
@@ -186,7 +214,9 @@ def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api")
     if not shutil.which(CHROMIUM):
         if os.environ.get("CI") == "true":
-            pytest.fail("chromium is not installed (apt-get install chromium fonts-noto-cjk)", pytrace=False)
+            pytest.fail(
+                "chromium is not installed (apt-get install chromium fonts-noto-cjk)", pytrace=False
+            )
         pytest.skip("needs Debian's chromium")
     with playwright.sync_playwright() as started:
         chromium = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
@@ -234,7 +264,9 @@ class Tab:
         self.button("New project").wait_for()
 
     def note(self, text: str) -> None:
-        if not text.startswith("Slow network is detected"):  # Chromium's word on a busy machine, about fonts
+        if not text.startswith(
+            "Slow network is detected"
+        ):  # Chromium's word on a busy machine, about fonts
             self.complaints.append(text)
 
     def button(self, name: str) -> Any:
@@ -244,21 +276,30 @@ class Tab:
         return self.page.get_by_label(label, exact=True)
 
     def focused(self, label: str) -> None:
-        self.page.wait_for_function("label => document.activeElement.ariaLabel === label", arg=label)
+        self.page.wait_for_function(
+            "label => document.activeElement.ariaLabel === label", arg=label
+        )
 
     def sees(self, text: str) -> None:
         try:
             self.page.get_by_text(text).first.wait_for()
         except Exception:
-            pytest.fail(f"'{text}' is not on the page, which says:\n{self.page.inner_text('body')}\nconsole: {self.complaints}")
+            pytest.fail(
+                f"'{text}' is not on the page, which says:\n{self.page.inner_text('body')}\nconsole: {self.complaints}"
+            )
 
     def open_paradigm(self, file: str) -> None:
         self.field("Paradigm").first.click()
         self.page.get_by_role("option", name=file).click()
-        self.page.wait_for_function("uid => document.querySelector('input[aria-label=UID]').value === uid", arg=file.split("_fluent")[0])
+        self.page.wait_for_function(
+            "uid => document.querySelector('input[aria-label=UID]').value === uid",
+            arg=file.split("_fluent")[0],
+        )
 
 
-def test_a_paradigm_from_nothing_by_keyboard_alone(browser: Any, address: str, tmp_path: Path) -> None:
+def test_a_paradigm_from_nothing_by_keyboard_alone(
+    browser: Any, address: str, tmp_path: Path
+) -> None:
     tab = Tab(browser, address)
     press, write = tab.page.keyboard.press, tab.page.keyboard.type
     tab.button("New project").focus()
@@ -287,7 +328,10 @@ def test_a_paradigm_from_nothing_by_keyboard_alone(browser: Any, address: str, t
     tab.button("Generate sentences").focus()
     press("Enter")
     tab.sees("10 pairs in")
-    assert tab.page.locator("table.pairs tbody tr").count() == 10 and tab.page.locator("table.pairs mark").count() >= 20
+    assert (
+        tab.page.locator("table.pairs tbody tr").count() == 10
+        and tab.page.locator("table.pairs mark").count() >= 20
+    )
     with tab.page.expect_download() as download:
         tab.button("Download JSONL").press("Enter")
     lines = Path(download.value.path()).read_text(encoding="utf-8").splitlines()
@@ -296,7 +340,11 @@ def test_a_paradigm_from_nothing_by_keyboard_alone(browser: Any, address: str, t
     tab.sees("Accuracy of one-per-character: lp 0.000; mean 0.000")
     tab.button("Save paradigm").press("Enter")
     tab.sees("classifier_try.json saved")
-    stored = json.loads((tmp_path / "projects" / "mine" / "paradigms" / "classifier_try.json").read_text(encoding="utf-8"))
+    stored = json.loads(
+        (tmp_path / "projects" / "mine" / "paradigms" / "classifier_try.json").read_text(
+            encoding="utf-8"
+        )
+    )
     assert stored["good_rule"] == [good for good, _ in rules] and stored["strict_MP"] is True
     assert not tab.page.get_by_text("was changed since these pairs were made").is_visible()
     tab.field("good 0").fill("那里有")
@@ -331,7 +379,9 @@ def test_mistakes_are_told_and_two_tabs_meet(browser: Any, address: str, tmp_pat
     two.button("New paradigm").click()
     two.sees("There is unsaved work. Leave it?")
     two.button("Go back").click()
-    two.page.wait_for_function("document.querySelector('[aria-label=Phenomenon]').value === 'unsaved'")
+    two.page.wait_for_function(
+        "document.querySelector('[aria-label=Phenomenon]').value === 'unsaved'"
+    )
     for tab in (one, two):
         assert tab.complaints == []
     one.page.get_by_role("tab", name="Phrases").click()
@@ -351,12 +401,19 @@ def test_mistakes_are_told_and_two_tabs_meet(browser: Any, address: str, tmp_pat
     one.field("expression").fill("柠檬")
     one.field("taste").fill("sour")
     one.button("Add this word").click()
-    one.page.wait_for_function("[...document.querySelectorAll('textarea')].some(area => area.value.endsWith('\\tsour\\n'))")
+    one.page.wait_for_function(
+        "[...document.querySelectorAll('textarea')].some(area => area.value.endsWith('\\tsour\\n'))"
+    )
     one.button("Save vocabulary").click()
     one.sees("vocabulary.tsv saved")
     one.page.get_by_text("unsaved: phrases", exact=True).wait_for()
-    stored = (tmp_path / "projects" / "zh" / "vocabulary.tsv").read_text(encoding="utf-8").splitlines()
-    assert stored[0].endswith("\tstem\ttaste") and stored[-2:] == ["桃子\tNN", "柠檬" + "\t" * 11 + "sour"]
+    stored = (
+        (tmp_path / "projects" / "zh" / "vocabulary.tsv").read_text(encoding="utf-8").splitlines()
+    )
+    assert stored[0].endswith("\tstem\ttaste") and stored[-2:] == [
+        "桃子\tNN",
+        "柠檬" + "\t" * 11 + "sour",
+    ]
     assert not list(tmp_path.rglob("*evil*")) and one.complaints == []
 
 
@@ -369,7 +426,9 @@ def test_another_name_for_the_address_is_refused(address: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.model
-def test_the_real_command_scores_pairs_with_the_embedded_model(browser: Any, tmp_path: Path, root: Path) -> None:
+def test_the_real_command_scores_pairs_with_the_embedded_model(
+    browser: Any, tmp_path: Path, root: Path
+) -> None:
     try:
         embedded_gguf()  # the server loads it; here it need not be loaded
     except UserError as missing:
@@ -378,11 +437,25 @@ def test_the_real_command_scores_pairs_with_the_embedded_model(browser: Any, tmp
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    surroundings = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    command = [sys.executable, "-m", "probes.zhoblimp", "serve", "--projects", str(tmp_path / "projects"), "--port", str(port)]
+    surroundings = {
+        name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "fluent_mlama.zhoblimp",
+        "serve",
+        "--projects",
+        str(tmp_path / "projects"),
+        "--port",
+        str(port),
+    ]
     server = subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, env=surroundings)
     try:
-        assert server.stdout is not None and f"http://127.0.0.1:{port}".encode() in server.stdout.readline()
+        assert (
+            server.stdout is not None
+            and f"http://127.0.0.1:{port}".encode() in server.stdout.readline()
+        )
         time.sleep(3)
         tab = Tab(browser, f"http://127.0.0.1:{port}/")
         tab.open_paradigm("negation_of_you_fluent.json")

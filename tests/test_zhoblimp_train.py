@@ -14,19 +14,30 @@ from typing import Any
 
 import pytest
 
-from fluent.console import UserError
-from probes.zhoblimp.__main__ import main
-from probes.zhoblimp.data import read_pairs
-from probes.zhoblimp.evaluate import corpus_unigrams
-from probes.zhoblimp.generate import CONTENT
-from probes.zhoblimp.training.sizes import SIZES, checkpoint_steps, configuration, parse_tokens, tokens_of
-from probes.zhoblimp.training.tokenizer import make_tokenizer
+from fluent_mlama.console import UserError
+from fluent_mlama.zhoblimp.__main__ import main
+from fluent_mlama.zhoblimp.data import read_pairs
+from fluent_mlama.zhoblimp.evaluate import corpus_unigrams
+from fluent_mlama.zhoblimp.generate import CONTENT
+from fluent_mlama.zhoblimp.training.sizes import (
+    SIZES,
+    checkpoint_steps,
+    configuration,
+    parse_tokens,
+    tokens_of,
+)
+from fluent_mlama.zhoblimp.training.tokenizer import make_tokenizer
 
 LINES = ["我把书看完了。", "他看书。", "我们看书了。"]
 
 
 def test_amounts_of_tokens_and_checkpoints() -> None:
-    assert [parse_tokens(text) for text in ("3B", "1.5m", "50k", "7")] == [3 * 10**9, 1_500_000, 50_000, 7]
+    assert [parse_tokens(text) for text in ("3B", "1.5m", "50k", "7")] == [
+        3 * 10**9,
+        1_500_000,
+        50_000,
+        7,
+    ]
     assert checkpoint_steps("100, 1k", 2000, 64) == {2: 128, 16: 1024, 32: 2048}
     assert tokens_of("tokens-000000001024") == 1024 and tokens_of("step5") is None
     for wrong in ("", "3X", "-1", "0"):
@@ -51,7 +62,11 @@ def test_sizes_are_what_they_are_called(size: str) -> None:
 def test_a_character_tokenizer() -> None:
     tokenizer = make_tokenizer("char", LINES, 100)
     ids = tokenizer("我看书 x")["input_ids"]
-    assert len(ids) == 5 and ids[-1] == tokenizer.unk_token_id and len(tokenizer) == 4 + len(set("".join(LINES)))
+    assert (
+        len(ids) == 5
+        and ids[-1] == tokenizer.unk_token_id
+        and len(tokenizer) == 4 + len(set("".join(LINES)))
+    )
     assert len(make_tokenizer("char", LINES, 7)) == 7 and tokenizer.bos_token_id == 1
 
 
@@ -77,21 +92,38 @@ def test_unigrams_of_a_corpus_are_counted_with_the_models_tokenizer() -> None:
     table = corpus_unigrams(tokenizer, "看书\n\n书\n", "c.txt")
     total = 3 + len(tokenizer)
     ids = tokenizer.convert_tokens_to_ids(["书", "看", "我"])
-    assert [round(math.exp(value) * total) for value in table.look_up(ids)] == [3, 2, 1] and table.source == "corpus c.txt"
+    assert [round(math.exp(value) * total) for value in table.look_up(ids)] == [
+        3,
+        2,
+        1,
+    ] and table.source == "corpus c.txt"
 
 
 def words(tmp_path: Path, *more: str) -> list[str]:
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("\n".join(LINES * 40), encoding="utf-8")
-    common = ["--size", "tiny", "--tokens", "1024", "--context", "16", "--batch", "4", "--save-every", "4"]
+    common = [
+        "--size",
+        "tiny",
+        "--tokens",
+        "1024",
+        "--context",
+        "16",
+        "--batch",
+        "4",
+        "--save-every",
+        "4",
+    ]
     return ["train", "--corpus", str(corpus), "--out", str(tmp_path / "out"), *common, *more]
 
 
-def test_an_interrupted_run_goes_on_to_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_goes_on_to_the_same_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import torch
     from safetensors.torch import load_file
 
-    from probes.zhoblimp.training import loop
+    from fluent_mlama.zhoblimp.training import loop
 
     undisturbed, disturbed = tmp_path / "a", tmp_path / "b"
     for folder in (undisturbed, disturbed):
@@ -112,8 +144,13 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(tmp_path: Path, monkeypa
     names = ["tokens-000000000512", "tokens-000000001024"]
     assert [path.name for path in sorted((disturbed / "out").glob("tokens-*"))] == names
     for name in names:
-        first, second = (load_file(folder / "out" / name / "model.safetensors") for folder in (undisturbed, disturbed))
-        assert first.keys() == second.keys() and all(torch.allclose(first[key], second[key], atol=1e-6) for key in first)
+        first, second = (
+            load_file(folder / "out" / name / "model.safetensors")
+            for folder in (undisturbed, disturbed)
+        )
+        assert first.keys() == second.keys() and all(
+            torch.allclose(first[key], second[key], atol=1e-6) for key in first
+        )
     unigrams = json.loads((disturbed / "out" / "unigram.json").read_text(encoding="utf-8"))
     assert unigrams.pop("tokenizer").startswith("13-")
     assert math.isclose(sum(unigrams.values()), 1.0) and min(unigrams.values()) > 0
@@ -129,25 +166,78 @@ def test_a_corpus_shorter_than_one_context_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_accuracy_rises_with_tokens_on_paradigms_that_were_seen(tmp_path: Path) -> None:
     templates = str(CONTENT / "zh" / "paradigms")
-    assert main(["generate", "--templates", templates, "--out", str(tmp_path / "seen"), "-n", "200", "--seed", "1"]) in (
+    assert main(
+        [
+            "generate",
+            "--templates",
+            templates,
+            "--out",
+            str(tmp_path / "seen"),
+            "-n",
+            "200",
+            "--seed",
+            "1",
+        ]
+    ) in (
         0,
         1,
     )  # small ones fall short
     tested = read_pairs(CONTENT / "zh" / "pairs")
     held_out = {row.good for rows in tested.values() for row in rows}
-    lines = [row.good for rows in read_pairs(tmp_path / "seen").values() for row in rows if row.good not in held_out]
+    lines = [
+        row.good
+        for rows in read_pairs(tmp_path / "seen").values()
+        for row in rows
+        if row.good not in held_out
+    ]
     (tmp_path / "corpus.txt").write_text("\n".join(lines), encoding="utf-8")
     out = tmp_path / "model"
     common = ["--size", "tiny", "--tokenizer", "char", "--context", "64", "--batch", "32"]
     budget = ["--tokens", "200k", "--checkpoints", "20k,60k"]
-    assert main(["train", "--corpus", str(tmp_path / "corpus.txt"), "--out", str(out), *common, *budget]) == 0
+    assert (
+        main(
+            ["train", "--corpus", str(tmp_path / "corpus.txt"), "--out", str(out), *common, *budget]
+        )
+        == 0
+    )
     results = tmp_path / "results"
-    data = ["--data", str(CONTENT / "zh" / "pairs"), "--per-paradigm", "10", "--unigram", str(out / "unigram.json")]
-    assert main(["evaluate", "--model", str(out), "--revisions", "ALL", *data, "--out", str(results), "--linking", "lp,mean,slln"]) == 0
-    table = [line.split("\t") for line in (results / "tables" / "overall.tsv").read_text(encoding="utf-8").splitlines()]
+    data = [
+        "--data",
+        str(CONTENT / "zh" / "pairs"),
+        "--per-paradigm",
+        "10",
+        "--unigram",
+        str(out / "unigram.json"),
+    ]
+    assert (
+        main(
+            [
+                "evaluate",
+                "--model",
+                str(out),
+                "--revisions",
+                "ALL",
+                *data,
+                "--out",
+                str(results),
+                "--linking",
+                "lp,mean,slln",
+            ]
+        )
+        == 0
+    )
+    table = [
+        line.split("\t")
+        for line in (results / "tables" / "overall.tsv").read_text(encoding="utf-8").splitlines()
+    ]
     column = table[0].index("micro")
     accuracy = [float(row[column]) for row in table[1:] if row[1] == "slln:0.5"]
-    assert len(accuracy) == 3 and accuracy == sorted(accuracy) and accuracy[-1] > 0.85 and accuracy[-1] > accuracy[0] + 0.15
+    assert (
+        len(accuracy) == 3
+        and accuracy == sorted(accuracy)
+        and accuracy[-1] > 0.85
+        and accuracy[-1] > accuracy[0] + 0.15
+    )
     assert (results / "plots" / "training.png").stat().st_size > 5000
 
 
@@ -156,10 +246,33 @@ def test_two_processes_share_the_budget(tmp_path: Path, root: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    launcher = ["-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_addr", "127.0.0.1", "--master_port", str(port)]
+    launcher = [
+        "-m",
+        "torch.distributed.run",
+        "--nproc_per_node",
+        "2",
+        "--master_addr",
+        "127.0.0.1",
+        "--master_port",
+        str(port),
+    ]
     surroundings = {**os.environ, "ACCELERATE_USE_CPU": "1", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, *launcher, "-m", "probes.zhoblimp", *words(tmp_path, "--checkpoints", "512")]
-    finished = subprocess.run(command, cwd=root, env=surroundings, capture_output=True, text=True, check=True)
-    assert json.loads((tmp_path / "out" / "train.json").read_text(encoding="utf-8"))["tokens_per_step"] == 2 * 4 * 16
-    assert sorted(path.name for path in (tmp_path / "out").glob("tokens-*")) == ["tokens-000000000512", "tokens-000000001024"]
+    command = [
+        sys.executable,
+        *launcher,
+        "-m",
+        "fluent_mlama.zhoblimp",
+        *words(tmp_path, "--checkpoints", "512"),
+    ]
+    finished = subprocess.run(
+        command, cwd=root, env=surroundings, capture_output=True, text=True, check=True
+    )
+    assert (
+        json.loads((tmp_path / "out" / "train.json").read_text(encoding="utf-8"))["tokens_per_step"]
+        == 2 * 4 * 16
+    )
+    assert sorted(path.name for path in (tmp_path / "out").glob("tokens-*")) == [
+        "tokens-000000000512",
+        "tokens-000000001024",
+    ]
     assert finished.stdout.count("2 checkpoints in") == 1

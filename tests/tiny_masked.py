@@ -59,11 +59,22 @@ MASKED: dict[str, dict[str, Any]] = {
 """Architecture -> what its config needs besides the common sizes."""
 
 
-def tiny_masked_model(architecture: str, vocabulary: int, *, kind: type[Any] | None = None, seed: int = 0, **changes: Any) -> Any:
+def tiny_masked_model(
+    architecture: str,
+    vocabulary: int,
+    *,
+    kind: type[Any] | None = None,
+    seed: int = 0,
+    **changes: Any,
+) -> Any:
     """A random masked model whose weights are large enough for its scores to differ. kind: a class of its own."""
     torch.manual_seed(seed)
-    kind = kind or getattr(transformers, MODEL_FOR_MASKED_LM_MAPPING_NAMES[architecture.removesuffix("-long-rope")])
-    model = kind(kind.config_class(**{"vocab_size": vocabulary, **_SMALL, **MASKED[architecture], **changes})).eval()
+    kind = kind or getattr(
+        transformers, MODEL_FOR_MASKED_LM_MAPPING_NAMES[architecture.removesuffix("-long-rope")]
+    )
+    model = kind(
+        kind.config_class(**{"vocab_size": vocabulary, **_SMALL, **MASKED[architecture], **changes})
+    ).eval()
     for module in model.modules():
         for parameter in module.parameters(recurse=False):
             if parameter.dim() > 1:

@@ -11,11 +11,26 @@ from typing import Any
 
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import GPTSw3Tokenizer, PreTrainedTokenizerFast, T5Tokenizer, XGLMTokenizer, XLMRobertaTokenizer
+from tokenizers import (
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+from transformers import (
+    GPTSw3Tokenizer,
+    PreTrainedTokenizerFast,
+    T5Tokenizer,
+    XGLMTokenizer,
+    XLMRobertaTokenizer,
+)
 from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegacy
 
-from probes.mlama.questions import make_questions
+from fluent_mlama.mlama.questions import make_questions
 from reader import MLama
 from tests.conftest import ROOT
 
@@ -34,11 +49,24 @@ def facts() -> dict[str, tuple[Fact, ...]]:
     for lang in ("en", "es", "ru", "zh", "vi"):
         asked = make_questions(data, lang, "P36").questions[:FACTS_A_LANGUAGE]
         found[lang] = tuple((one.left, one.triple.obj_label, one.right) for one in asked)
-    names = {lang: [(q.triple.sub_label, q.triple.obj_label) for q in make_questions(data, lang, "P36").questions] for lang in found}
+    names = {
+        lang: [
+            (q.triple.sub_label, q.triple.obj_label)
+            for q in make_questions(data, lang, "P36").questions
+        ]
+        for lang in found
+    }
     few = slice(FACTS_A_LANGUAGE)
-    found["ja"] = tuple((f"{country}の首都は", city, "です。") for country, city in names["zh"][few])
-    found["th"] = tuple((f"เมืองหลวงของ{country}คือ", city, "ครับ") for country, city in names["en"][few])
-    found["first"] = tuple(("", city, f" est la capitale de {country} ; l'{country}.") for country, city in names["es"][few])
+    found["ja"] = tuple(
+        (f"{country}の首都は", city, "です。") for country, city in names["zh"][few]
+    )
+    found["th"] = tuple(
+        (f"เมืองหลวงของ{country}คือ", city, "ครับ") for country, city in names["en"][few]
+    )
+    found["first"] = tuple(
+        ("", city, f" est la capitale de {country} ; l'{country}.")
+        for country, city in names["es"][few]
+    )
     return found
 
 
@@ -47,8 +75,16 @@ def sentences() -> list[str]:
     return ["".join(fact) for its in facts().values() for fact in its]
 
 
-def _bpe(pre: Any = None, normalizer: Any = None, decoder: Any = None, *, byte_level: bool = True) -> Tokenizer:
-    tokenizer = Tokenizer(models.BPE(unk_token=None if byte_level else "<unk>", byte_fallback=not byte_level, fuse_unk=not byte_level))
+def _bpe(
+    pre: Any = None, normalizer: Any = None, decoder: Any = None, *, byte_level: bool = True
+) -> Tokenizer:
+    tokenizer = Tokenizer(
+        models.BPE(
+            unk_token=None if byte_level else "<unk>",
+            byte_fallback=not byte_level,
+            fuse_unk=not byte_level,
+        )
+    )
     if pre is not None:
         tokenizer.pre_tokenizer = pre
     if normalizer is not None:
@@ -56,7 +92,12 @@ def _bpe(pre: Any = None, normalizer: Any = None, decoder: Any = None, *, byte_l
     tokenizer.decoder = decoder or decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet() if byte_level else []
     more = [] if byte_level else [f"<0x{byte:02X}>" for byte in range(256)]
-    trainer = trainers.BpeTrainer(vocab_size=900, special_tokens=SPECIAL + more, initial_alphabet=alphabet, show_progress=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=900,
+        special_tokens=SPECIAL + more,
+        initial_alphabet=alphabet,
+        show_progress=False,
+    )
     tokenizer.train_from_iterator(sentences(), trainer)
     return tokenizer
 
@@ -75,16 +116,28 @@ def _sentencepiece() -> bytes:
 def _unigram() -> tuple[list[tuple[str, float]], bytes]:
     """Pieces with scores, and the normaliser's table, of a SentencePiece model."""
     model = sentencepiece_model_pb2.ModelProto.FromString(_sentencepiece())
-    pieces = [(piece.piece, piece.score) for piece in model.pieces if piece.piece not in {"<unk>", "<s>", "</s>"}]
+    pieces = [
+        (piece.piece, piece.score)
+        for piece in model.pieces
+        if piece.piece not in {"<unk>", "<s>", "</s>"}
+    ]
     return pieces, model.normalizer_spec.precompiled_charsmap
 
 
-def _wrap(tokenizer: Tokenizer, around: str, *, greedy_mask: bool = False) -> PreTrainedTokenizerFast:
+def _wrap(
+    tokenizer: Tokenizer, around: str, *, greedy_mask: bool = False
+) -> PreTrainedTokenizerFast:
     """``around``: the template of special tokens, ``"<s> $A </s>"``."""
     named = [word for word in around.split() if word != "$A"]
     ids = [(word, tokenizer.token_to_id(word)) for word in dict.fromkeys(named)]
     tokenizer.post_processor = processors.TemplateProcessing(single=around, special_tokens=ids)
-    names: dict[str, Any] = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>", "mask_token": "<mask>"}
+    names: dict[str, Any] = {
+        "bos_token": "<s>",
+        "eos_token": "</s>",
+        "unk_token": "<unk>",
+        "pad_token": "<pad>",
+        "mask_token": "<mask>",
+    }
     if greedy_mask:
         from tokenizers import AddedToken
 
@@ -97,7 +150,10 @@ def _byte_level(prefix_space: bool) -> Tokenizer:
 
 
 def _split_regex(pattern: str) -> Tokenizer:
-    steps = [pre_tokenizers.Split(Regex(pattern), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    steps = [
+        pre_tokenizers.Split(Regex(pattern), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+    ]
     return _bpe(pre_tokenizers.Sequence(steps))
 
 
@@ -111,7 +167,12 @@ def _llama2_legacy() -> Tokenizer:
 
 
 def _llama2() -> Tokenizer:
-    return _bpe(pre_tokenizers.Metaspace(prepend_scheme="first", split=False), None, _pieces_decoder(), byte_level=False)
+    return _bpe(
+        pre_tokenizers.Metaspace(prepend_scheme="first", split=False),
+        None,
+        _pieces_decoder(),
+        byte_level=False,
+    )
 
 
 def _gemma() -> Tokenizer:
@@ -122,7 +183,9 @@ def _gemma() -> Tokenizer:
 def _metaspace(scheme: str, split: bool = True) -> Tokenizer:
     pieces, table = _unigram()
     tokenizer = Tokenizer(models.Unigram([(token, 0.0) for token in SPECIAL] + pieces, unk_id=3))
-    tokenizer.normalizer = normalizers.Sequence([normalizers.Precompiled(table), normalizers.Replace(Regex(" {2,}"), " ")])
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Precompiled(table), normalizers.Replace(Regex(" {2,}"), " ")]
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme, split=split)
     tokenizer.decoder = decoders.Metaspace(prepend_scheme=scheme)
     return tokenizer
@@ -130,8 +193,14 @@ def _metaspace(scheme: str, split: bool = True) -> Tokenizer:
 
 def _unigram_bytes() -> Tokenizer:
     """Unigram that writes what it does not know as bytes (llm-jp and other Japanese models), with few pieces beside the alphabet."""
-    pieces = [(f"<0x{byte:02X}>", -20.0) for byte in range(256)] + [("▁", -2.0)] + [(letter, -3.0) for letter in "abcdeilmnoprstuLP"]
-    tokenizer = Tokenizer(models.Unigram([(token, 0.0) for token in SPECIAL] + pieces, unk_id=3, byte_fallback=True))
+    pieces = (
+        [(f"<0x{byte:02X}>", -20.0) for byte in range(256)]
+        + [("▁", -2.0)]
+        + [(letter, -3.0) for letter in "abcdeilmnoprstuLP"]
+    )
+    tokenizer = Tokenizer(
+        models.Unigram([(token, 0.0) for token in SPECIAL] + pieces, unk_id=3, byte_fallback=True)
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never", split=False)
     tokenizer.decoder = _pieces_decoder()
     return tokenizer
@@ -140,10 +209,16 @@ def _unigram_bytes() -> Tokenizer:
 def unknown_is_bos() -> PreTrainedTokenizerFast:
     """Words, with one token for begin, end and unknown."""
     words = ["<e>", *sorted({word for sentence in sentences() for word in sentence.split()})]
-    tokenizer = Tokenizer(models.WordLevel({word: number for number, word in enumerate(words)}, unk_token="<e>"))
+    tokenizer = Tokenizer(
+        models.WordLevel({word: number for number, word in enumerate(words)}, unk_token="<e>")
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer.post_processor = processors.TemplateProcessing(single="<e> $A", special_tokens=[("<e>", 0)])
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<e>", eos_token="<e>", unk_token="<e>")
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<e> $A", special_tokens=[("<e>", 0)]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<e>", eos_token="<e>", unk_token="<e>"
+    )
 
 
 def _wordpiece(lowercase: bool) -> PreTrainedTokenizerFast:
@@ -154,8 +229,13 @@ def _wordpiece(lowercase: bool) -> PreTrainedTokenizerFast:
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     trainer = trainers.WordPieceTrainer(vocab_size=700, special_tokens=special, show_progress=False)
     tokenizer.train_from_iterator(sentences(), trainer)
-    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
-    names = {name: f"[{name[:-6].upper()}]" for name in ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")}
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {
+        name: f"[{name[:-6].upper()}]"
+        for name in ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+    }
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
 
 
@@ -173,7 +253,14 @@ def _slow_pieces() -> Any:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "spiece.model"
         path.write_bytes(_sentencepiece())
-        return GPTSw3Tokenizer(str(path), bos_token="<s>", eos_token="</s>", unk_token="<unk>", pad_token="</s>", mask_token="<mask>")
+        return GPTSw3Tokenizer(
+            str(path),
+            bos_token="<s>",
+            eos_token="</s>",
+            unk_token="<unk>",
+            pad_token="</s>",
+            mask_token="<mask>",
+        )
 
 
 def _library(kind: Callable[..., Any]) -> Any:
@@ -182,9 +269,15 @@ def _library(kind: Callable[..., Any]) -> Any:
     first = [(token, 0.0) for token in SPECIAL]
     if kind is T5Tokenizer:
         first = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0)]
-        return kind(vocab=first + pieces, _spm_precompiled_charsmap=table, extra_ids=0, mask_token="<mask>")
+        return kind(
+            vocab=first + pieces, _spm_precompiled_charsmap=table, extra_ids=0, mask_token="<mask>"
+        )
     order = ["<s>", "<pad>", "</s>", "<unk>"]
-    return kind(vocab=[(token, 0.0) for token in order] + pieces + [("<mask>", 0.0)], _spm_precompiled_charsmap=table, mask_token="<mask>")
+    return kind(
+        vocab=[(token, 0.0) for token in order] + pieces + [("<mask>", 0.0)],
+        _spm_precompiled_charsmap=table,
+        mask_token="<mask>",
+    )
 
 
 FAMILIES: dict[str, Callable[[], Any]] = {

@@ -10,10 +10,18 @@ from pathlib import Path
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from fluent.patience import Patience
-from fluent.translating.backend import Item
+from fluent_mlama.patience import Patience
+from fluent_mlama.translating.backend import Item
 
-QUICK = Patience(attempts=4, first_wait=0.001, longest_wait=0.002, longest_ask=2.0, per_second=0, connect=2.0, read=0.4)
+QUICK = Patience(
+    attempts=4,
+    first_wait=0.001,
+    longest_wait=0.002,
+    longest_ask=2.0,
+    per_second=0,
+    connect=2.0,
+    read=0.4,
+)
 """Patient like the real one, in milliseconds."""
 
 CITIES = {
@@ -33,7 +41,9 @@ def write_mlama(folder: Path, people: int = len(PEOPLE)) -> Path:
     cities = list(CITIES.items())
     for lang, names, template, which in (("en", PEOPLE, ENGLISH, 0), ("ru", PEOPLE_RU, RUSSIAN, 1)):
         (folder / lang).mkdir(parents=True)
-        (folder / lang / "templates.jsonl").write_text(json.dumps({"relation": "P19", "template": template}) + "\n", encoding="utf-8")
+        (folder / lang / "templates.jsonl").write_text(
+            json.dumps({"relation": "P19", "template": template}) + "\n", encoding="utf-8"
+        )
         lines = []
         for number in range(people):
             uri, city = cities[number % len(cities)]
@@ -44,7 +54,14 @@ def write_mlama(folder: Path, people: int = len(PEOPLE)) -> Path:
 
 
 def fact_line(lineid: int, sub_uri: str, sub_label: str, obj_uri: str, obj_label: str) -> str:
-    fact = {"sub_uri": sub_uri, "obj_uri": obj_uri, "sub_label": sub_label, "obj_label": obj_label, "from_english": False, "lineid": lineid}
+    fact = {
+        "sub_uri": sub_uri,
+        "obj_uri": obj_uri,
+        "sub_label": sub_label,
+        "obj_label": obj_label,
+        "from_english": False,
+        "lineid": lineid,
+    }
     return json.dumps(fact, ensure_ascii=False)
 
 
@@ -87,14 +104,20 @@ def openai_json(text: str | None, *, finish: str = "stop", refusal: str | None =
 
 
 def openai_error(status: int, code: str, **headers: str) -> Response:
-    body = {"error": {"message": f"something about {code}", "type": code, "param": None, "code": code}}
-    return Response(json.dumps(body), status=status, content_type="application/json", headers=headers)
+    body = {
+        "error": {"message": f"something about {code}", "type": code, "param": None, "code": code}
+    }
+    return Response(
+        json.dumps(body), status=status, content_type="application/json", headers=headers
+    )
 
 
 class Service:
     """A stand-in that answers by a function of (request, number of the request) and remembers what it was asked."""
 
-    def __init__(self, server: HTTPServer, path: str, answer: Callable[[Request, int], Response]) -> None:
+    def __init__(
+        self, server: HTTPServer, path: str, answer: Callable[[Request, int], Response]
+    ) -> None:
         self.requests: list[Request] = []
         self.bodies: list[bytes] = []
         self._answer = answer

@@ -13,9 +13,9 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from benchmarks.scoring_parts.worker import serve
-from fluent.scoring.causal import CausalScorer
-from fluent.scoring.contract import Candidate, Request, Tokenisation
-from fluent.scoring.models import load_model
+from fluent_mlama.scoring.causal import CausalScorer
+from fluent_mlama.scoring.contract import Candidate, Request, Tokenisation
+from fluent_mlama.scoring.models import load_model
 
 Requests = list[dict[str, Any]]
 
@@ -29,7 +29,9 @@ def reference(inputs: dict[str, Any]) -> Callable[[Requests], Any]:
         if len(ids) < 2:
             return 0.0
         tensor = torch.tensor([ids])
-        logprobs = torch.log_softmax(model(input_ids=tensor, use_cache=False).logits[0, :-1].float(), dim=-1)
+        logprobs = torch.log_softmax(
+            model(input_ids=tensor, use_cache=False).logits[0, :-1].float(), dim=-1
+        )
         chosen = logprobs.gather(1, tensor[0, 1:, None])[start - 1 :, 0]
         return float(chosen.double().sum())
 
@@ -38,14 +40,21 @@ def reference(inputs: dict[str, Any]) -> Callable[[Requests], Any]:
         result = []
         for request in requests:
             prompt = tokenizer(request["prompt"])["input_ids"]
-            forms = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in request["candidates"]]
-            result.append([total(prompt, 1), *(total(prompt + form, len(prompt)) for form in forms)])
+            forms = [
+                tokenizer(text, add_special_tokens=False)["input_ids"]
+                for text in request["candidates"]
+            ]
+            result.append(
+                [total(prompt, 1), *(total(prompt + form, len(prompt)) for form in forms)]
+            )
         return result
 
     return score
 
 
-def engine(tokenisation: Tokenisation = "separate", dtype: str = "float32", **options: Any) -> Callable[[dict[str, Any]], Any]:
+def engine(
+    tokenisation: Tokenisation = "separate", dtype: str = "float32", **options: Any
+) -> Callable[[dict[str, Any]], Any]:
     """The engine; the first number of a list is the prompt's log-probability."""
 
     def make(inputs: dict[str, Any]) -> Callable[[Requests], Any]:
@@ -53,9 +62,15 @@ def engine(tokenisation: Tokenisation = "separate", dtype: str = "float32", **op
         print(scorer.describe(), file=sys.stderr)
 
         def score(requests: Requests) -> list[list[float]]:
-            asked = [joined(request) if tokenisation == "joint" else unjoined(request) for request in requests]
+            asked = [
+                joined(request) if tokenisation == "joint" else unjoined(request)
+                for request in requests
+            ]
             scores = scorer.score(asked, tokenisation=tokenisation)
-            return [[found.prompt_logprob, *(candidate.logprob for candidate in found.candidates)] for found in scores]
+            return [
+                [found.prompt_logprob, *(candidate.logprob for candidate in found.candidates)]
+                for found in scores
+            ]
 
         return score
 

@@ -25,10 +25,18 @@ def harness_ids(batch_size: int) -> Callable[[dict[str, Any]], Any]:
             asked, lengths = [], []
             for request in requests:
                 prompt = model.tokenizer(request["prompt"])["input_ids"]
-                forms = model.tokenizer(request["candidates"], add_special_tokens=False)["input_ids"]
-                asked += [((request["prompt"], text), prompt, form) for text, form in zip(request["candidates"], forms, strict=True)]
+                forms = model.tokenizer(request["candidates"], add_special_tokens=False)[
+                    "input_ids"
+                ]
+                asked += [
+                    ((request["prompt"], text), prompt, form)
+                    for text, form in zip(request["candidates"], forms, strict=True)
+                ]
                 lengths.append(len(forms))
-            return _by_request([value for value, _ in model._loglikelihood_tokens(asked, disable_tqdm=True)], lengths)
+            return _by_request(
+                [value for value, _ in model._loglikelihood_tokens(asked, disable_tqdm=True)],
+                lengths,
+            )
 
         return score
 
@@ -42,7 +50,9 @@ def harness_text(inputs: dict[str, Any]) -> Callable[[Requests], Any]:
     model = _harness(inputs, BATCH)
 
     def score(requests: Requests) -> list[list[float]]:
-        pairs = [(request["prompt"], text) for request in requests for text in request["candidates"]]
+        pairs = [
+            (request["prompt"], text) for request in requests for text in request["candidates"]
+        ]
         asked = [Instance("loglikelihood", {}, pair, number) for number, pair in enumerate(pairs)]
         values = [value for value, _ in model.loglikelihood(asked, disable_tqdm=True)]
         return _by_request(values, [len(request["candidates"]) for request in requests])
@@ -70,7 +80,12 @@ def minicons(inputs: dict[str, Any]) -> Callable[[Requests], Any]:
             values: list[float] = []
             for start in range(0, len(request["candidates"]), BATCH):
                 texts = request["candidates"][start : start + BATCH]
-                values += model.conditional_score([prompt] * len(texts), texts, separator=blank, reduction=lambda x: x.sum(0).item())
+                values += model.conditional_score(
+                    [prompt] * len(texts),
+                    texts,
+                    separator=blank,
+                    reduction=lambda x: x.sum(0).item(),
+                )
             result.append([float("nan"), *values])
         return result
 
@@ -87,7 +102,9 @@ def pub_quiz(inputs: dict[str, Any]) -> Callable[[Requests], Any]:
         result = []
         for request in requests:
             template = request["prompt"].replace("[X]", "") + "[Y]"
-            values = evaluator.score_answers(template=template, answers=request["candidates"], reduction="sum", batch_size=BATCH)
+            values = evaluator.score_answers(
+                template=template, answers=request["candidates"], reduction="sum", batch_size=BATCH
+            )
             result.append([float("nan"), *map(float, values)])
         return result
 

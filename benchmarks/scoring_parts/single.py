@@ -21,13 +21,13 @@ from torch.nn import functional
 
 from benchmarks.scoring_parts.own import joined, unjoined
 from benchmarks.scoring_parts.worker import measured, peak_memory
-from fluent.scoring.attention import Blocks
-from fluent.scoring.causal import CausalScorer
-from fluent.scoring.contract import Candidate, Request
-from fluent.scoring.models import load_model
-from fluent.scoring.network import SLICED_ROWS
-from fluent.scoring.packed_linear import SLICE, PackedLinear
-from fluent.scoring.trie import build_tree
+from fluent_mlama.scoring.attention import Blocks
+from fluent_mlama.scoring.causal import CausalScorer
+from fluent_mlama.scoring.contract import Candidate, Request
+from fluent_mlama.scoring.models import load_model
+from fluent_mlama.scoring.network import SLICED_ROWS
+from fluent_mlama.scoring.packed_linear import SLICE, PackedLinear
+from fluent_mlama.scoring.trie import build_tree
 
 ROWS = 1024
 """Rows of a typical pack, for the body's matrices."""
@@ -63,13 +63,25 @@ def kernels(inputs: dict[str, Any]) -> dict[str, Any]:
                 "packed": _median_seconds(lambda x=x, p=packed: p(x)),
             }
             work = 2.0 * rows * inner * outer
-            table.append([rows, inner, outer, count, *(work / per_row[name] / 1e9 for name in ("linear", "packed"))])
+            table.append(
+                [
+                    rows,
+                    inner,
+                    outer,
+                    count,
+                    *(work / per_row[name] / 1e9 for name in ("linear", "packed")),
+                ]
+            )
             share = count / rows  # seconds for one row through all layers of this shape
             flop += work * share
             for name in ("linear", "packed"):
                 seconds[name] += per_row[name] * share
             seconds["faster"] += min(per_row.values()) * share
-    return {"flop_per_node": flop, "shapes": table, **{name: flop / value / 1e9 for name, value in seconds.items()}}
+    return {
+        "flop_per_node": flop,
+        "shapes": table,
+        **{name: flop / value / 1e9 for name, value in seconds.items()},
+    }
 
 
 def _median_seconds(work: Callable[[], Any], tries: int = 15) -> float:
@@ -94,9 +106,17 @@ def needed(inputs: dict[str, Any]) -> dict[str, Any]:
     found = {}
     for name in ("es20", "ru20"):
         plan = scorer.plan(list(map(unjoined, inputs["sets"][name])), "separate")
-        trees = [build_tree(part.sequences) for pack in plan.state.packs for group in pack for part in group.parts]
+        trees = [
+            build_tree(part.sequences)
+            for pack in plan.state.packs
+            for group in pack
+            for part in group.parts
+        ]
         pairs = sum(int((tree.depths + 1).sum()) for tree in trees)
-        found[name] = {"nodes": sum(tree.size for tree in trees), "attention_flop": float(a_pair * pairs)}
+        found[name] = {
+            "nodes": sum(tree.size for tree in trees),
+            "attention_flop": float(a_pair * pairs),
+        }
     return found
 
 
@@ -109,7 +129,13 @@ def many(inputs: dict[str, Any]) -> dict[str, Any]:
     seconds = float(np.median([seconds for _, seconds, _ in runs]))
     count = len(asked[0].candidates)
     foreign = max(share for *_, share in runs)
-    return {"candidates": count, "seconds": seconds, "per_second": count / seconds, "memory": peak_memory(), "foreign": foreign}
+    return {
+        "candidates": count,
+        "seconds": seconds,
+        "per_second": count / seconds,
+        "memory": peak_memory(),
+        "foreign": foreign,
+    }
 
 
 def host(inputs: dict[str, Any]) -> dict[str, Any]:
@@ -126,10 +152,18 @@ def host(inputs: dict[str, Any]) -> dict[str, Any]:
 
             run, scorer.runner.path.run = scorer.runner.path.run, no_model
             scorer.score(requests, tokenisation=tokenisation)
-            runs = [measured(lambda asked=requests, how=tokenisation: scorer.score(asked, tokenisation=how)) for _ in range(5)]
+            runs = [
+                measured(
+                    lambda asked=requests, how=tokenisation: scorer.score(asked, tokenisation=how)
+                )
+                for _ in range(5)
+            ]
             scorer.runner.path.run = run
             seconds = float(np.median([seconds for _, seconds, _ in runs]))
-            result[f"{name} {tokenisation}"] = {"ms_per_fact": 1000 * seconds / 20, "foreign": max(share for *_, share in runs)}
+            result[f"{name} {tokenisation}"] = {
+                "ms_per_fact": 1000 * seconds / 20,
+                "foreign": max(share for *_, share in runs),
+            }
     return result
 
 
@@ -146,7 +180,14 @@ def growth(inputs: dict[str, Any], pool: str, length: str, budget: str) -> dict[
     nodes = sum(group.size for pack in plan.state.packs for group in pack)
     prompt = len(plan.state.tokens[0].prompt)
     settings = {"pool": int(pool), "prompt": prompt, "budget": int(budget)}
-    return {**settings, "seconds": seconds, "nodes": nodes, "memory": peak_memory(), "loaded": base, "foreign": foreign}
+    return {
+        **settings,
+        "seconds": seconds,
+        "nodes": nodes,
+        "memory": peak_memory(),
+        "loaded": base,
+        "foreign": foreign,
+    }
 
 
 if __name__ == "__main__":

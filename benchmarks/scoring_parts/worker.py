@@ -36,11 +36,17 @@ def measured(work: Callable[[], Any]) -> tuple[Any, float, float]:
 
 def peak_memory() -> float:
     """Largest resident size of this process so far, in MB."""
-    line = next(line for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM"))
+    line = next(
+        line
+        for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+        if line.startswith("VmHWM")
+    )
     return int(line.split()[1]) / 1024
 
 
-def serve(variants: dict[str, Callable[[dict[str, Any]], Callable[[list[dict[str, Any]]], Any]]]) -> None:
+def serve(
+    variants: dict[str, Callable[[dict[str, Any]], Callable[[list[dict[str, Any]]], Any]]],
+) -> None:
     """``python FILE VARIANT INPUTS.json``: load the variant, then time it on each set asked for."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what libraries print must not run into the answers
@@ -51,19 +57,36 @@ def serve(variants: dict[str, Callable[[dict[str, Any]], Callable[[list[dict[str
     for line in sys.stdin:
         job = json.loads(line)
         result, seconds, foreign = measured(lambda name=job["set"]: score(inputs["sets"][name]))
-        print(json.dumps({"seconds": seconds, "foreign": foreign, "scores": result, "memory": peak_memory()}), file=answers, flush=True)
+        print(
+            json.dumps(
+                {"seconds": seconds, "foreign": foreign, "scores": result, "memory": peak_memory()}
+            ),
+            file=answers,
+            flush=True,
+        )
 
 
 class Worker:
     """A worker process seen from outside; it keeps still between jobs."""
 
     def __init__(self, python: str, file: Path, variant: str, inputs: Path) -> None:
-        environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "true", "PYTHONWARNINGS": "ignore"}
+        environment = {
+            **os.environ,
+            "HF_HUB_OFFLINE": "1",
+            "TOKENIZERS_PARALLELISM": "true",
+            "PYTHONWARNINGS": "ignore",
+        }
         command = [python, str(file), variant, str(inputs)]
         self.variant = variant
         self.log = (inputs.parent / f"{variant}.log").open("w", encoding="utf-8")
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, encoding="utf-8", env=environment
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+            encoding="utf-8",
+            env=environment,
         )
         self._answer()
 

@@ -1,1 +1,1 @@
-"""CPopQA (Jiang and Joshi 2024): can a model rank the holidays of a country by how popular they are?"""
+"""The former name of ``fluent_mlama.cpopqa``; kept for one release."""

@@ -1,29 +1,6 @@
-"""Popularity of cultural concepts: build the questions, ask a model or rank by its log-probabilities, score.
+"""``python -m probes.cpopqa``: the former name of ``python -m fluent_mlama.cpopqa``."""
 
-python -m probes.cpopqa build --proxy --out popularity
-python -m probes.cpopqa rank --data popularity --model smollm2
-python -m probes.cpopqa score --data popularity
-"""
-
-from __future__ import annotations
-
-from collections.abc import Sequence
-
-from fluent.commands import Commands
-from fluent.console import run_main
-
-COMMANDS: dict[str, tuple[str, str]] = {
-    "build": ("probes.cpopqa.build", "concepts, their popularity and the questions, from calendars or from a CSV"),
-    "ask": ("probes.cpopqa.ask", "let a model write its answers: a local causal model or an OpenAI-compatible endpoint"),
-    "rank": ("probes.cpopqa.rank", "the same questions by log-probability, through the scoring engine"),
-    "score": ("probes.cpopqa.score", "parse the answers; tables, figures and paired tests beside the baselines"),
-}
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit status."""
-    return Commands("python -m probes.cpopqa", __doc__, COMMANDS).run(arguments)
-
+from fluent_mlama.cpopqa.__main__ import main, run_main
 
 if __name__ == "__main__":
     run_main(main)

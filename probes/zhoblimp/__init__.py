@@ -1,1 +1,1 @@
-"""ZhoBLiMP's question: what syntax does a model know, asked with minimal pairs (Liu et al. 2024)."""
+"""The former name of ``fluent_mlama.zhoblimp``; kept for one release."""

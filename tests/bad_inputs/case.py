@@ -52,7 +52,11 @@ class Case:
     @property
     def module(self) -> str:
         """The module whose ``main`` the command runs."""
-        return f"{self.words[1]}.__main__" if self.words[0] == "-m" else self.words[0].removesuffix(".py")
+        return (
+            f"{self.words[1]}.__main__"
+            if self.words[0] == "-m"
+            else self.words[0].removesuffix(".py")
+        )
 
     @property
     def error_name(self) -> str:

@@ -124,11 +124,16 @@ CASES = [
         both(
             comet("exit 0"),
             *(
-                without_column(f"stats/paper/{lang}_{relation}_template_phrasebook.tsv", "en_template")
+                without_column(
+                    f"stats/paper/{lang}_{relation}_template_phrasebook.tsv", "en_template"
+                )
                 for lang in ("ru", "cs")
                 for relation in ("P19", "P36")
             ),
         ),
-        notes=("… was cut off, damaged or changed since it was written (not the hash in its run record)",) * 4,
+        notes=(
+            "… was cut off, damaged or changed since it was written (not the hash in its run record)",
+        )
+        * 4,
     ),
 ]

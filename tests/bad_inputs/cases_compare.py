@@ -100,7 +100,9 @@ CASES = [
         "--out stats/paper is the folder that the scores come from: name another one",
     ),
     Case(
-        "--out that is a file", RERANK.replace("new", "translations.tsv"), "--out translations.tsv is a file, or lies in one; name a folder"
+        "--out that is a file",
+        RERANK.replace("new", "translations.tsv"),
+        "--out translations.tsv is a file, or lies in one; name a folder",
     ),
     Case(
         "--out with dumps of another making",

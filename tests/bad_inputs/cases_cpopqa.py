@@ -14,12 +14,27 @@ SCORE = f"{C} score --data instruments"
 GRAMS = f"{DAYS} --ngrams US=us.json"
 
 FEW = ("… countries have fewer than 5 holidays and are left out",)
-NONE_YET = ("instruments holds no answers yet: only the baselines are scored (ask and rank make answers)",)
+NONE_YET = (
+    "instruments holds no answers yet: only the baselines are scored (ask and rank make answers)",
+)
 
 CASES = [
-    Case("no command", C, "the following arguments are required: COMMAND (see python -m probes.cpopqa --help)"),
-    Case("no frequencies at all", DAYS, "no popularity given: use --ngrams, --popularity or --proxy (docs/cpopqa.md)", notes=FEW),
-    Case("concepts that are not there", FREE.replace("instruments.csv", "nothing.csv"), "nothing.csv: no such file; check the path"),
+    Case(
+        "no command",
+        C,
+        "the following arguments are required: COMMAND (see python -m probes.cpopqa --help)",
+    ),
+    Case(
+        "no frequencies at all",
+        DAYS,
+        "no popularity given: use --ngrams, --popularity or --proxy (docs/cpopqa.md)",
+        notes=FEW,
+    ),
+    Case(
+        "concepts that are not there",
+        FREE.replace("instruments.csv", "nothing.csv"),
+        "nothing.csv: no such file; check the path",
+    ),
     Case(
         "concepts without a column",
         FREE,
@@ -68,7 +83,11 @@ CASES = [
         "instruments.csv: not UTF-8 (byte 0); save it as UTF-8",
         change("instruments.csv", lambda data: data.decode().encode("utf-16")),
     ),
-    Case("a folder given as concepts", FREE.replace("instruments.csv", "instruments"), "instruments: no such file; check the path"),
+    Case(
+        "a folder given as concepts",
+        FREE.replace("instruments.csv", "instruments"),
+        "instruments: no such file; check the path",
+    ),
     Case(
         "an option of calendars beside concepts",
         f"{FREE} --proxy",
@@ -81,8 +100,16 @@ CASES = [
         "more: lower --questions or --shots, or leave 2 out of --n",
         lines("instruments.csv", lambda rows: rows[:2]),
     ),
-    Case("--n 1", FREE.replace("--n 2", "--n 1"), "--n: a question sorts 2 to 9 concepts, e.g. --n 2,3,5"),
-    Case("--n that is a word", FREE.replace("--n 2", "--n two"), "--n two: write whole numbers, for example 2,3,5"),
+    Case(
+        "--n 1",
+        FREE.replace("--n 2", "--n 1"),
+        "--n: a question sorts 2 to 9 concepts, e.g. --n 2,3,5",
+    ),
+    Case(
+        "--n that is a word",
+        FREE.replace("--n 2", "--n two"),
+        "--n two: write whole numbers, for example 2,3,5",
+    ),
     Case(
         "--rounds 0",
         FREE.replace("--rounds 1", "--rounds 0"),
@@ -129,7 +156,9 @@ CASES = [
         "--ngrams us.json: write it as TARGET=VALUE, for example US=us.json",
         notes=FEW,
     ),
-    Case("frequencies that are not there", GRAMS, "us.json: no such file; check the path", notes=FEW),
+    Case(
+        "frequencies that are not there", GRAMS, "us.json: no such file; check the path", notes=FEW
+    ),
     Case(
         "frequencies that are not JSON",
         GRAMS,
@@ -151,7 +180,11 @@ CASES = [
         put("us.gz", b"\x1f\x8b"),
         notes=FEW,
     ),
-    Case("people's rankings that are not there", f"{FREE} --human h.csv", "h.csv: no such file; check the path"),
+    Case(
+        "people's rankings that are not there",
+        f"{FREE} --human h.csv",
+        "h.csv: no such file; check the path",
+    ),
     Case(
         "people's rankings without a column",
         f"{FREE} --human h.csv",
@@ -180,16 +213,32 @@ CASES = [
         "argument --unlisted: not allowed with argument --examples (see python -m probes.cpopqa rank --help)",
     ),
     Case(
-        "a model that is not there", RANK, "model folder ./nowhere not found; give an existing folder, a hub name, or smollm2", loads=True
+        "a model that is not there",
+        RANK,
+        "model folder ./nowhere not found; give an existing folder, a hub name, or smollm2",
+        loads=True,
     ),
-    Case("a model that is not there", ASK, "model folder ./nowhere not found; give an existing folder, a hub name, or smollm2", loads=True),
-    Case("--batch 0", f"{ASK} --batch 0", "argument --batch: '0' is not a whole number from 1 (see python -m probes.cpopqa ask --help)"),
+    Case(
+        "a model that is not there",
+        ASK,
+        "model folder ./nowhere not found; give an existing folder, a hub name, or smollm2",
+        loads=True,
+    ),
+    Case(
+        "--batch 0",
+        f"{ASK} --batch 0",
+        "argument --batch: '0' is not a whole number from 1 (see python -m probes.cpopqa ask --help)",
+    ),
     Case(
         "--workers 0",
         f"{ASK} --endpoint --workers 0",
         "argument --workers: '0' is not a whole number from 1 (see python -m probes.cpopqa ask --help)",
     ),
-    Case("an endpoint without a key", f"{ASK} --endpoint", "openai needs a key: set OPENAI_API_KEY, or write it into openai-api-key.txt"),
+    Case(
+        "an endpoint without a key",
+        f"{ASK} --endpoint",
+        "openai needs a key: set OPENAI_API_KEY, or write it into openai-api-key.txt",
+    ),
     Case(
         "an address that is none",
         f"{ASK} --base-url somewhere",
@@ -205,8 +254,18 @@ CASES = [
         f"{SCORE} --baselines luck",
         "--baselines luck: choose from random, shared, question order, name length, wiki length, trends",
     ),
-    Case("a baseline without its file", f"{SCORE} --baselines trends", "--baselines trends needs a file: give --trends", notes=NONE_YET),
-    Case("a baseline's file that is not there", f"{SCORE} --trends t.csv", "t.csv: no such file; check the path", notes=NONE_YET),
+    Case(
+        "a baseline without its file",
+        f"{SCORE} --baselines trends",
+        "--baselines trends needs a file: give --trends",
+        notes=NONE_YET,
+    ),
+    Case(
+        "a baseline's file that is not there",
+        f"{SCORE} --trends t.csv",
+        "t.csv: no such file; check the path",
+        notes=NONE_YET,
+    ),
     Case(
         "a baseline's number that is a word",
         f"{SCORE} --wiki-length w.csv",
@@ -214,7 +273,12 @@ CASES = [
         put("w.csv", "holiday,words\nguitar,many\n"),
         notes=NONE_YET,
     ),
-    Case("nothing to score", f"{SCORE} --baselines ,", "nothing to score: no answers, and --baselines is empty", notes=NONE_YET),
+    Case(
+        "nothing to score",
+        f"{SCORE} --baselines ,",
+        "nothing to score: no answers, and --baselines is empty",
+        notes=NONE_YET,
+    ),
     Case(
         "--shared 0",
         f"{SCORE} --shared 0",

@@ -7,7 +7,19 @@ from pathlib import Path
 
 from tests.bad_inputs.case import Break, Case
 from tests.bad_inputs.cases_script import FILE, NEW
-from tests.bad_inputs.spoiling import both, change, cut, folder, lines, put, remove, swap, unreadable, without_column, zipped
+from tests.bad_inputs.spoiling import (
+    both,
+    change,
+    cut,
+    folder,
+    lines,
+    put,
+    remove,
+    swap,
+    unreadable,
+    without_column,
+    zipped,
+)
 
 ZIP = NEW + " --data data.zip"
 
@@ -40,7 +52,11 @@ CASES = [
         "or take ours with --data fixed_data/starter",
         folder("nothing"),
     ),
-    Case("a data folder that is not there", f"{NEW} --data nowhere", "no such folder or zip file: nowhere; check the path"),
+    Case(
+        "a data folder that is not there",
+        f"{NEW} --data nowhere",
+        "no such folder or zip file: nowhere; check the path",
+    ),
     Case(
         "a data folder that is a file",
         f"{NEW} --data translations.tsv",
@@ -56,7 +72,9 @@ CASES = [
         "a zip with a damaged member",
         ZIP,
         "data.zip:ru_P36_phrasebook.tsv is damaged (Bad CRC-32 for file 'ru_P36_phrasebook.tsv'); get the zip again",
-        both(zipped("data.zip", "fixed_data"), swap("data.zip", "Столица Франции", "Столица Фрунции")),
+        both(
+            zipped("data.zip", "fixed_data"), swap("data.zip", "Столица Франции", "Столица Фрунции")
+        ),
     ),
     Case(
         "a zip with the files two folders deep",
@@ -79,8 +97,15 @@ CASES = [
         "datamodifier.py, or take ours with --data fixed_data/starter",
         zipped("data.zip", "nothing"),
     ),
-    Case("an empty file", NEW, "fixed_data/ru_P36_phrasebook.tsv: the file is empty", put(FILE, b"")),
-    Case("a file of blank lines", NEW, "fixed_data/ru_P36_phrasebook.tsv: the file is empty", put(FILE, "\n\n\n")),
+    Case(
+        "an empty file", NEW, "fixed_data/ru_P36_phrasebook.tsv: the file is empty", put(FILE, b"")
+    ),
+    Case(
+        "a file of blank lines",
+        NEW,
+        "fixed_data/ru_P36_phrasebook.tsv: the file is empty",
+        put(FILE, "\n\n\n"),
+    ),
     Case(
         "a header and no rows",
         NEW,
@@ -136,7 +161,10 @@ CASES = [
         swap(FILE, "\t", ","),
     ),
     Case(
-        "a lacking column", NEW, "fixed_data/ru_P36_phrasebook.tsv: no column 'aliases'; it has sub_uri…", without_column(FILE, "aliases")
+        "a lacking column",
+        NEW,
+        "fixed_data/ru_P36_phrasebook.tsv: no column 'aliases'; it has sub_uri…",
+        without_column(FILE, "aliases"),
     ),
     Case(
         "a verbalisation without its prompts",
@@ -162,9 +190,17 @@ CASES = [
         "a row with an open quote",
         NEW,
         "fixed_data/ru_P36_phrasebook.tsv: line 9: unexpected end of data; the file is cut off, or a quote is not closed or not doubled",
-        both(swap(FILE, "\tИспания\t", '\t"Испания\t', 1), swap(FILE, "\tИталия\t", '\t""Италия\t', 1)),
+        both(
+            swap(FILE, "\tИспания\t", '\t"Испания\t', 1),
+            swap(FILE, "\tИталия\t", '\t""Италия\t', 1),
+        ),
     ),
-    Case("a folder where the file should be", NEW, "no benchmark file for relation 'P36' of ru in fixed_data: there are P19", folder(FILE)),
+    Case(
+        "a folder where the file should be",
+        NEW,
+        "no benchmark file for relation 'P36' of ru in fixed_data: there are P19",
+        folder(FILE),
+    ),
     Case(
         "a file without read permission",
         NEW,

@@ -11,21 +11,45 @@ FACTS = "mlama/ru/P36.jsonl"
 TEMPLATES = "mlama/ru/templates.jsonl"
 
 CASES = [
-    Case("no translator", MAKE, "the following arguments are required: --translator (see datamodifier.py --help)"),
-    Case("no languages", FILE.replace("-l ru", "-l ,"), "-l names no language: give mLAMA codes, for example -l ru,cs"),
     Case(
-        "no relations", FILE.replace("-r P36", "-r ,"), "-r names no relation: give some, for example -r P19,P36, or leave it out for all"
+        "no translator",
+        MAKE,
+        "the following arguments are required: --translator (see datamodifier.py --help)",
     ),
-    Case("a language that is none", FILE.replace("-l ru", "-l xx"), "unknown language 'xx': choose from af, ar, …"),
-    Case("a language without facts", FILE.replace("-l ru", "-l de"), "mlama: no language de; there are cs, en, ru"),
+    Case(
+        "no languages",
+        FILE.replace("-l ru", "-l ,"),
+        "-l names no language: give mLAMA codes, for example -l ru,cs",
+    ),
+    Case(
+        "no relations",
+        FILE.replace("-r P36", "-r ,"),
+        "-r names no relation: give some, for example -r P19,P36, or leave it out for all",
+    ),
+    Case(
+        "a language that is none",
+        FILE.replace("-l ru", "-l xx"),
+        "unknown language 'xx': choose from af, ar, …",
+    ),
+    Case(
+        "a language without facts",
+        FILE.replace("-l ru", "-l de"),
+        "mlama: no language de; there are cs, en, ru",
+    ),
     Case(
         "English, which is translated from",
         FILE.replace("-l ru", "-l en"),
         "'en' is the language that facts are translated from: choose another with -l",
     ),
-    Case("a relation without facts", FILE.replace("P36", "P9999"), "mlama/ru/templates.jsonl: no template for relation P9999"),
     Case(
-        "facts that are not there", FILE.replace("--mlama mlama", "--mlama nowhere"), "no such folder or zip file: nowhere; check the path"
+        "a relation without facts",
+        FILE.replace("P36", "P9999"),
+        "mlama/ru/templates.jsonl: no template for relation P9999",
+    ),
+    Case(
+        "facts that are not there",
+        FILE.replace("--mlama mlama", "--mlama nowhere"),
+        "no such folder or zip file: nowhere; check the path",
     ),
     Case(
         "a relation without a template",
@@ -40,7 +64,10 @@ CASES = [
         swap(TEMPLATES, "[Y]", "Y"),
     ),
     Case(
-        "facts that English has not", FILE, "no fact of P36 is there both in English and in 'ru'", swap(FACTS, '"lineid": ', '"lineid": 9')
+        "facts that English has not",
+        FILE,
+        "no fact of P36 is there both in English and in 'ru'",
+        swap(FACTS, '"lineid": ', '"lineid": 9'),
     ),
     Case(
         "a fact that is cut off",
@@ -154,11 +181,23 @@ CASES = [
         f"{FILE} --spec ../x",
         "--spec '../x' cannot stand in a file name: take letters, digits, dots, hyphens and underscores",
     ),
-    Case("--workers 0", f"{FILE} --workers 0", "argument --workers: '0' is not a whole number from 1 (see datamodifier.py --help)"),
+    Case(
+        "--workers 0",
+        f"{FILE} --workers 0",
+        "argument --workers: '0' is not a whole number from 1 (see datamodifier.py --help)",
+    ),
     Case("--per-second nan", f"{FILE} --per-second nan", "--per-second nan: a number above 0"),
     Case("--per-second inf", f"{FILE} --per-second inf", "--per-second inf: a number above 0"),
-    Case("--shots -1", f"{FILE} --shots -1", "argument --shots: '-1' is not a whole number from 0 (see datamodifier.py --help)"),
-    Case("--show -1", f"{FILE} --show -1", "argument --show: '-1' is not a whole number from 0 (see datamodifier.py --help)"),
+    Case(
+        "--shots -1",
+        f"{FILE} --shots -1",
+        "argument --shots: '-1' is not a whole number from 0 (see datamodifier.py --help)",
+    ),
+    Case(
+        "--show -1",
+        f"{FILE} --show -1",
+        "argument --show: '-1' is not a whole number from 0 (see datamodifier.py --help)",
+    ),
     Case(
         "--out that is a file",
         FILE.replace("--out made", "--out translations.tsv"),
@@ -181,7 +220,12 @@ CASES = [
         "store kept.sqlite is damaged or no SQLite file (file is not a database): move it away, or give another --store",
         put("kept.sqlite", "these are no answers, but a page" * 20),
     ),
-    Case("a store that is a folder", FILE, "store kept.sqlite is a folder: give the name of a file", folder("kept.sqlite")),
+    Case(
+        "a store that is a folder",
+        FILE,
+        "store kept.sqlite is a folder: give the name of a file",
+        folder("kept.sqlite"),
+    ),
     Case(
         "--gender below a file",
         f"{FILE} --gender translations.tsv/gender.tsv",

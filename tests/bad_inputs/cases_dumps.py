@@ -6,7 +6,19 @@ import json
 from pathlib import Path
 
 from tests.bad_inputs.case import Break, Case
-from tests.bad_inputs.spoiling import both, cell, change, copy, cut, folder, lines, put, swap, without_column, zipped
+from tests.bad_inputs.spoiling import (
+    both,
+    cell,
+    change,
+    copy,
+    cut,
+    folder,
+    lines,
+    put,
+    swap,
+    without_column,
+    zipped,
+)
 
 NAME = "ru_P36_template_phrasebook"
 DUMP = f"stats/paper/{NAME}.tsv"
@@ -55,7 +67,12 @@ CASES = [
         "stats/paper/cs_P19_template_phrasebook.tsv: a header and no rows; is the file cut off?",
         _headers_only,
     ),
-    Case("a file of nothing", GENERAL, "stats/paper/ru_P36_template_phrasebook.tsv: the file is empty", put(DUMP, "")),
+    Case(
+        "a file of nothing",
+        GENERAL,
+        "stats/paper/ru_P36_template_phrasebook.tsv: the file is empty",
+        put(DUMP, ""),
+    ),
     Case(
         "a dump that is cut off in a row",
         GENERAL,
@@ -112,7 +129,10 @@ CASES = [
         "stats/paper mixes protocols: cs_P19_template_phrasebook.tsv is paper, "
         "ru_P36_template_phrasebook.tsv is corrected; their ranks mean different things, so keep each "
         "protocol in a folder of its own",
-        both(copy(RIGHT, DUMP), copy(RIGHT.replace(".tsv", ".run.json"), DUMP.replace(".tsv", ".run.json"))),
+        both(
+            copy(RIGHT, DUMP),
+            copy(RIGHT.replace(".tsv", ".run.json"), DUMP.replace(".tsv", ".run.json")),
+        ),
     ),
     Case(
         "a dump without the ranks of a verbalisation",

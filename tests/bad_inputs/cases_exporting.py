@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from tests.bad_inputs.case import Break, Case
-from tests.bad_inputs.spoiling import NESTED, both, change, copy, cut, lines, put, remove, without_column, zipped
+from tests.bad_inputs.spoiling import (
+    NESTED,
+    both,
+    change,
+    copy,
+    cut,
+    lines,
+    put,
+    remove,
+    without_column,
+    zipped,
+)
 
 FILE = "fixed_data/ru_P36_phrasebook.tsv"
-HF, HARNESS, BEAR = (f"script.py export {name} -l ru -r P36 --out new" for name in ("hf", "lm-eval", "bear"))
+HF, HARNESS, BEAR = (
+    f"script.py export {name} -l ru -r P36 --out new" for name in ("hf", "lm-eval", "bear")
+)
 
 
 def _column(name: str, value: str) -> Break:
@@ -26,7 +39,11 @@ def _verbalisation(name: str) -> Break:
 
 
 CASES = [
-    Case("an export without a format", "script.py export", "the following arguments are required: FORMAT (see script.py export --help)"),
+    Case(
+        "an export without a format",
+        "script.py export",
+        "the following arguments are required: FORMAT (see script.py export --help)",
+    ),
     Case(
         "a format that there is not",
         "script.py export csv --out new",
@@ -37,13 +54,21 @@ CASES = [
         "script.py export hf",
         "the following arguments are required: --out (see script.py export hf --help)",
     ),
-    Case("a folder without a name", "script.py export hf --out ''", "argument --out: an empty name (see script.py export hf --help)"),
+    Case(
+        "a folder without a name",
+        "script.py export hf --out ''",
+        "argument --out: an empty name (see script.py export hf --help)",
+    ),
     Case(
         "an option that exports have not",
         f"{HF} --model stand-in",
         "unrecognized arguments: --model stand-in (see script.py export --help)",
     ),
-    Case("data that is not there", f"{HF} --data nowhere", "no such folder or zip file: nowhere; check the path"),
+    Case(
+        "data that is not there",
+        f"{HF} --data nowhere",
+        "no such folder or zip file: nowhere; check the path",
+    ),
     Case(
         "data without benchmark files",
         f"{HARNESS} --data mlama",
@@ -86,14 +111,22 @@ CASES = [
         f"{HF} --verbalisations gt",
         "ru_P36_phrasebook.tsv has no verbalisation 'gt': its columns hold template, phrasebook (--verbalisations)",
     ),
-    Case("a spec that no file has", f"{HARNESS} --spec nogpt", "no file of spec 'nogpt' in fixed_data: there are phrasebook (--spec)"),
+    Case(
+        "a spec that no file has",
+        f"{HARNESS} --spec nogpt",
+        "no file of spec 'nogpt' in fixed_data: there are phrasebook (--spec)",
+    ),
     Case(
         "two files of one relation",
         BEAR,
         "2 files for ru P36 in fixed_data (ru_P36_mine.tsv, ru_P36_phrasebook.tsv): choose one with --spec mine or --spec phrasebook",
         copy(FILE, "fixed_data/ru_P36_mine.tsv"),
     ),
-    Case("--limit 0", f"{HF} --limit 0", "argument --limit: '0' is not a whole number from 1 (see script.py export hf --help)"),
+    Case(
+        "--limit 0",
+        f"{HF} --limit 0",
+        "argument --limit: '0' is not a whole number from 1 (see script.py export hf --help)",
+    ),
     Case(
         "a licence where there is no card for it",
         f"{HARNESS} --licence mit",
@@ -173,8 +206,18 @@ CASES = [
         "fixed_data/ru_P36_phrasebook.tsv: a header and no rows; is the file cut off?",
         lines(FILE, lambda rows: rows[:1]),
     ),
-    Case("a file of nothing", HF, "fixed_data/ru_P36_phrasebook.tsv: the file is empty", put(FILE, "")),
-    Case("a file that is gone", HF, "no benchmark file for relation 'P36' of ru in fixed_data: there are P19", remove(FILE)),
+    Case(
+        "a file of nothing",
+        HF,
+        "fixed_data/ru_P36_phrasebook.tsv: the file is empty",
+        put(FILE, ""),
+    ),
+    Case(
+        "a file that is gone",
+        HF,
+        "no benchmark file for relation 'P36' of ru in fixed_data: there are P19",
+        remove(FILE),
+    ),
     Case(
         "no row with an object",
         HARNESS,

@@ -12,8 +12,16 @@ LONG = "lang\trelation\tsub_uri\tobj_uri\tverbalisation\tscore\n"
 
 
 CASES = [
-    Case("no command", "grammeval.py", "the following arguments are required: COMMAND (see grammeval.py --help)"),
-    Case("a folder that is not there", "grammeval.py qe --stats nowhere", "no such folder or zip file: nowhere; check the path"),
+    Case(
+        "no command",
+        "grammeval.py",
+        "the following arguments are required: COMMAND (see grammeval.py --help)",
+    ),
+    Case(
+        "a folder that is not there",
+        "grammeval.py qe --stats nowhere",
+        "no such folder or zip file: nowhere; check the path",
+    ),
     Case(
         "dumps without the template",
         f"{QE} --verbalisations phrasebook",
@@ -25,7 +33,9 @@ CASES = [
         "argument --back-end: invalid choice: 'oracle' (choose from 'lm', 'comet', 'file') (see grammeval.py qe --help)",
     ),
     Case(
-        "scores for another back end", f"{QE} --scores stats", "--scores is for --back-end file: give that as well, or leave --scores out"
+        "scores for another back end",
+        f"{QE} --scores stats",
+        "--scores is for --back-end file: give that as well, or leave --scores out",
     ),
     Case(
         "back end file without scores",
@@ -53,7 +63,10 @@ CASES = [
         "a score that is a word",
         f"{FILES} s.tsv --langs ru --relations P36",
         "s.tsv, row 0, column score: 'much' is not a number",
-        put("s.tsv", LONG + "ru\tP36\tQ142\tQ90\ttemplate\tmuch\n" + "ru\tP36\tQ142\tQ90\tphrasebook\t1\n"),
+        put(
+            "s.tsv",
+            LONG + "ru\tP36\tQ142\tQ90\ttemplate\tmuch\n" + "ru\tP36\tQ142\tQ90\tphrasebook\t1\n",
+        ),
     ),
     Case(
         "a score that stands twice",
@@ -83,7 +96,11 @@ CASES = [
         f"{QE} --linking slor",
         "--linking slor needs unigram probabilities: give them with --unigram, or choose mean",
     ),
-    Case("frequencies that are not there", f"{QE} --unigram u.json", "no unigram table at u.json; check the path"),
+    Case(
+        "frequencies that are not there",
+        f"{QE} --unigram u.json",
+        "no unigram table at u.json; check the path",
+    ),
     Case(
         "frequencies that are a list",
         f"{QE} --unigram u.json",
@@ -95,9 +112,15 @@ CASES = [
         f"{QE} --model ./nowhere",
         "model folder ./nowhere not found; give an existing folder, a hub name, or smollm2",
     ),
-    Case("--out that is a file", f"{QE} --out translations.tsv", "--out translations.tsv is a file, or lies in one; name a folder"),
     Case(
-        "--tables that is a file", f"{QE} --tables translations.tsv", "--tables translations.tsv is a file, or lies in one; name a folder"
+        "--out that is a file",
+        f"{QE} --out translations.tsv",
+        "--out translations.tsv is a file, or lies in one; name a folder",
+    ),
+    Case(
+        "--tables that is a file",
+        f"{QE} --tables translations.tsv",
+        "--tables translations.tsv is a file, or lies in one; name a folder",
     ),
     Case(
         "--graphs that is a file, found before any sentence is scored",

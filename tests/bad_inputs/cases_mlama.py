@@ -12,11 +12,31 @@ BUILD = f"{M} build --lama lama --langs de --translator file:translations.tsv --
 ANSWER = "answers/stand-in/causal/mlama/ru/P36"
 
 CASES = [
-    Case("no command", M, "the following arguments are required: COMMAND (see python -m probes.mlama --help)"),
-    Case("data that is not there", QUERY.replace("--data mlama", "--data nowhere"), "no such folder or zip file: nowhere; check the path"),
-    Case("a language that is none", QUERY.replace("--langs ru", "--langs xx"), "unknown language 'xx': choose from af, ar, …"),
-    Case("a language that is not there", QUERY.replace("--langs ru", "--langs de"), "mlama: no language de; there are cs, en, ru"),
-    Case("a relation that no language has", f"{QUERY} --relations P9999", "mlama: no language of ru has P9999; there are P19, P36"),
+    Case(
+        "no command",
+        M,
+        "the following arguments are required: COMMAND (see python -m probes.mlama --help)",
+    ),
+    Case(
+        "data that is not there",
+        QUERY.replace("--data mlama", "--data nowhere"),
+        "no such folder or zip file: nowhere; check the path",
+    ),
+    Case(
+        "a language that is none",
+        QUERY.replace("--langs ru", "--langs xx"),
+        "unknown language 'xx': choose from af, ar, …",
+    ),
+    Case(
+        "a language that is not there",
+        QUERY.replace("--langs ru", "--langs de"),
+        "mlama: no language de; there are cs, en, ru",
+    ),
+    Case(
+        "a relation that no language has",
+        f"{QUERY} --relations P9999",
+        "mlama: no language of ru has P9999; there are P19, P36",
+    ),
     Case(
         "a fact that is cut off",
         QUERY,
@@ -29,25 +49,47 @@ CASES = [
         "mlama/ru/templates.jsonl: the template of P36 needs one [X] and one [Y]: 'Столица [X] - Y.'",
         swap("mlama/ru/templates.jsonl", "[X] - [Y]", "[X] - Y"),
     ),
-    Case("templates that are not there", f"{QUERY} --templates nowhere", "no such folder or zip file: nowhere; check the path"),
-    Case("a folder without templates", f"{QUERY} --templates fixed_data", "fixed_data holds no <lang>/templates.jsonl"),
-    Case("candidates that are not there", f"{QUERY} --candidates nowhere", "no such folder or zip file: nowhere; check the path"),
+    Case(
+        "templates that are not there",
+        f"{QUERY} --templates nowhere",
+        "no such folder or zip file: nowhere; check the path",
+    ),
+    Case(
+        "a folder without templates",
+        f"{QUERY} --templates fixed_data",
+        "fixed_data holds no <lang>/templates.jsonl",
+    ),
+    Case(
+        "candidates that are not there",
+        f"{QUERY} --candidates nowhere",
+        "no such folder or zip file: nowhere; check the path",
+    ),
     Case(
         "candidates that are not JSON",
         f"{QUERY} --candidates lists",
         "lists/ru.json is not JSON (Expecting property name enclosed in double quotes: column 2); is the file cut off?",
         put("lists/ru.json", "{"),
     ),
-    Case("--top 0", f"{QUERY} --top 0", "argument --top: '0' is not a whole number from 1 (see python -m probes.mlama query --help)"),
     Case(
-        "--limit -1", f"{QUERY} --limit -1", "argument --limit: '-1' is not a whole number from 1 (see python -m probes.mlama query --help)"
+        "--top 0",
+        f"{QUERY} --top 0",
+        "argument --top: '0' is not a whole number from 1 (see python -m probes.mlama query --help)",
+    ),
+    Case(
+        "--limit -1",
+        f"{QUERY} --limit -1",
+        "argument --limit: '-1' is not a whole number from 1 (see python -m probes.mlama query --help)",
     ),
     Case(
         "--limit nan",
         f"{QUERY} --limit nan",
         "argument --limit: 'nan' is not a whole number from 1 (see python -m probes.mlama query --help)",
     ),
-    Case("displaced masks for a causal model", f"{QUERY} --compat", "--compat is about masks, and method causal has none; leave it out"),
+    Case(
+        "displaced masks for a causal model",
+        f"{QUERY} --compat",
+        "--compat is about masks, and method causal has none; leave it out",
+    ),
     Case(
         "an unknown method",
         QUERY.replace("--method causal", "--method guess"),
@@ -104,8 +146,16 @@ CASES = [
         f"{M} p1 {ON} --langs cs",
         "answers/stand-in/causal/mlama has no results for language cs; query it first (there are: en, ru)",
     ),
-    Case("a relation without answers", f"{M} p1 {ON} --relations P19", "no results in answers/stand-in/causal/mlama; run query first"),
-    Case("an empty list of languages", f"{M} p1 {ON} --langs ,", "--langs names none; leave it out for all that are there"),
+    Case(
+        "a relation without answers",
+        f"{M} p1 {ON} --relations P19",
+        "no results in answers/stand-in/causal/mlama; run query first",
+    ),
+    Case(
+        "an empty list of languages",
+        f"{M} p1 {ON} --langs ,",
+        "--langs names none; leave it out for all that are there",
+    ),
     Case(
         "answers that are cut off",
         f"{M} p1 {ON}",
@@ -122,7 +172,10 @@ CASES = [
         "a record without its answers",
         f"{M} p1 {ON}",
         "no results in answers/stand-in/causal/mlama; run query first",
-        remove("answers/stand-in/causal/mlama/ru/P36.parquet", "answers/stand-in/causal/mlama/en/P36.parquet"),
+        remove(
+            "answers/stand-in/causal/mlama/ru/P36.parquet",
+            "answers/stand-in/causal/mlama/en/P36.parquet",
+        ),
     ),
     Case(
         "a record of a later version",
@@ -165,7 +218,11 @@ CASES = [
         f"{M} rel-p1 {ON} --langs ru --reference nobody",
         "no results in answers/nobody/causal/mlama; run: python -m probes.mlama query --model nobody --method causal",
     ),
-    Case("a relation without answers", f"{M} bias {ON} --relations P19", "no results in answers/stand-in/causal/mlama; run query first"),
+    Case(
+        "a relation without answers",
+        f"{M} bias {ON} --relations P19",
+        "no results in answers/stand-in/causal/mlama; run query first",
+    ),
     Case(
         "no untyped answers",
         f"{M} split {ON} --untyped",
@@ -182,7 +239,9 @@ CASES = [
         "answers/stand-in/causal/mlama has no English results, which this is measured against; query with --langs en too",
     ),
     Case(
-        "a list of left-out facts that is not there", f"{M} p1 {ON} --uhn u.tsv", "no list u.tsv; make one with: python -m probes.mlama uhn"
+        "a list of left-out facts that is not there",
+        f"{M} p1 {ON} --uhn u.tsv",
+        "no list u.tsv; make one with: python -m probes.mlama uhn",
     ),
     Case(
         "a list of left-out facts without a column",
@@ -202,7 +261,11 @@ CASES = [
         "no fact of answers/stand-in/causal/mlama is left: the list names every one; give another --uhn, or leave it out",
         put("u.tsv", "relation\tlineid\n" + "".join(f"P36\t{number}\n" for number in range(400))),
     ),
-    Case("an unknown filter", f"{M} uhn --data mlama --filters smell", "--filters smell: choose from string, name"),
+    Case(
+        "an unknown filter",
+        f"{M} uhn --data mlama --filters smell",
+        "--filters smell: choose from string, name",
+    ),
     Case(
         "the filter by names without a model",
         f"{M} uhn --data mlama --filters name --relations P19",
@@ -213,13 +276,21 @@ CASES = [
         f"{M} templates {ON} --with mine",
         "no results in answers/stand-in/causal/mine; run: python -m probes.mlama query --model stand-in --method causal",
     ),
-    Case("data that is not there", f"{M} coverage --data nowhere", "no such folder or zip file: nowhere; check the path"),
+    Case(
+        "data that is not there",
+        f"{M} coverage --data nowhere",
+        "no such folder or zip file: nowhere; check the path",
+    ),
     Case(
         "a relation that no language has",
         f"{M} coverage --data mlama --relations P9999",
         "mlama: no language of cs, en, ru has P9999; there are P19, P36",
     ),
-    Case("LAMA that is not there", BUILD.replace("--lama lama", "--lama nowhere"), "no such folder or zip file: nowhere; check the path"),
+    Case(
+        "LAMA that is not there",
+        BUILD.replace("--lama lama", "--lama nowhere"),
+        "no such folder or zip file: nowhere; check the path",
+    ),
     Case(
         "a folder that is not LAMA's",
         BUILD.replace("--lama lama", "--lama mlama"),
@@ -232,12 +303,24 @@ CASES = [
         "et, eu, fa, fi, fr, ga, gl, he, hi, hr, hu, hy, id, it, ja, ka, ko, la, lt, lv, ms, nl, pl, pt, "
         "ro, ru, sk, sl, sq, sr, sv, ta, th, tr, uk, ur, vi, zh, fil, is, jv, mk, nb, no, nn, sw, tl",
     ),
-    Case("no languages", BUILD.replace("--langs de", "--langs ,"), "--langs names none; give codes, for example --langs de,sw"),
     Case(
-        "a relation that LAMA has not", f"{BUILD} --relations P9999", "lama/relations.jsonl: P9999 has no template with one [X] and one [Y]"
+        "no languages",
+        BUILD.replace("--langs de", "--langs ,"),
+        "--langs names none; give codes, for example --langs de,sw",
     ),
-    Case("--min-coverage 2", f"{BUILD} --min-coverage 2", "--min-coverage 2.0: from 0 to less than 1"),
-    Case("--min-coverage nan", f"{BUILD} --min-coverage nan", "--min-coverage nan: from 0 to less than 1"),
+    Case(
+        "a relation that LAMA has not",
+        f"{BUILD} --relations P9999",
+        "lama/relations.jsonl: P9999 has no template with one [X] and one [Y]",
+    ),
+    Case(
+        "--min-coverage 2", f"{BUILD} --min-coverage 2", "--min-coverage 2.0: from 0 to less than 1"
+    ),
+    Case(
+        "--min-coverage nan",
+        f"{BUILD} --min-coverage nan",
+        "--min-coverage nan: from 0 to less than 1",
+    ),
     Case(
         "an unknown back end",
         BUILD.replace("file:", "babel:"),

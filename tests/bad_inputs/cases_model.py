@@ -13,8 +13,19 @@ LOADING = "loading … …"
 RANK = "script.py -l ru -r P36 --out stats/new"
 MODEL = f"{RANK} --model ./model"
 WEIGHTS = "model/model.safetensors"
-MASKED = {"architectures": ["BertForMaskedLM"], "model_type": "bert", "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
-TRANSLATING = {"architectures": ["MarianMTModel"], "model_type": "marian", "d_model": 8, "is_encoder_decoder": True}
+MASKED = {
+    "architectures": ["BertForMaskedLM"],
+    "model_type": "bert",
+    "hidden_size": 8,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 1,
+}
+TRANSLATING = {
+    "architectures": ["MarianMTModel"],
+    "model_type": "marian",
+    "d_model": 8,
+    "is_encoder_decoder": True,
+}
 
 
 def _tokenizer(desk: Path) -> None:
@@ -43,7 +54,11 @@ CASES = [
         f"{RANK} --model ./no-model",
         "model folder ./no-model not found; give an existing folder, a hub name, or smollm2",
     ),
-    loading("a GGUF file that is not there", f"{RANK} --model no.gguf", "model file no.gguf not found; give the path of a GGUF file"),
+    loading(
+        "a GGUF file that is not there",
+        f"{RANK} --model no.gguf",
+        "model file no.gguf not found; give the path of a GGUF file",
+    ),
     loading(
         "a GGUF file that is none",
         f"{RANK} --model model/x.gguf",
@@ -166,7 +181,11 @@ CASES = [
         "--model smollm2, which needs no download",
         both(_tokenizer, folder(WEIGHTS)),
     ),
-    loading("a device that there is not", f"{MODEL} --device tpu", "--device tpu: choose auto, cpu, cuda, cuda:N or mps"),
+    loading(
+        "a device that there is not",
+        f"{MODEL} --device tpu",
+        "--device tpu: choose auto, cpu, cuda, cuda:N or mps",
+    ),
     loading("a GPU that there is not", f"{MODEL} --device cuda:99", "--device cuda:99: …"),
     Case(
         "an unknown number type",

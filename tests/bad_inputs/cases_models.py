@@ -31,7 +31,11 @@ CASES = [
         f"{RANK} --models stats",
         "--models stats is a folder; make a file with a model a line, or name models with --model A,B,C",
     ),
-    Case("a list of models without a name", f"{RANK} --models ''", "argument --models: an empty name (see script.py --help)"),
+    Case(
+        "a list of models without a name",
+        f"{RANK} --models ''",
+        "argument --models: an empty name (see script.py --help)",
+    ),
     Case(
         "a list of models below a file",
         f"{RANK} --models translations.tsv/m",
@@ -62,21 +66,49 @@ CASES = [
         "argument --model: not allowed with argument --models (see script.py --help)",
         _models("a\n"),
     ),
-    _line("a line with an option that there is not", "b --colour blue", f"unrecognized arguments: --colour blue{A_LINE}"),
-    _line("a line with an option of the run", "b --out x", f"unrecognized arguments: --out x{A_LINE}"),
+    _line(
+        "a line with an option that there is not",
+        "b --colour blue",
+        f"unrecognized arguments: --colour blue{A_LINE}",
+    ),
+    _line(
+        "a line with an option of the run", "b --out x", f"unrecognized arguments: --out x{A_LINE}"
+    ),
     _line("a line with two models", "b c", f"unrecognized arguments: c{A_LINE}"),
-    _line("a line without a model", "--dtype float16", f"the following arguments are required: model{A_LINE}"),
-    _line("a line with an empty name", "'' --dtype float16", f"argument model: an empty name{A_LINE}"),
+    _line(
+        "a line without a model",
+        "--dtype float16",
+        f"the following arguments are required: model{A_LINE}",
+    ),
+    _line(
+        "a line with an empty name", "'' --dtype float16", f"argument model: an empty name{A_LINE}"
+    ),
     _line(
         "a line with an unknown number type",
         "b --dtype int4",
         f"argument --dtype: invalid choice: 'int4' (choose from 'auto', 'float32', 'bfloat16', 'float16'){A_LINE}",
     ),
-    _line("a line with --token-budget 0", "b --token-budget 0", f"argument --token-budget: '0' is not a whole number from 1{A_LINE}"),
-    _line("a line with an open quotation mark", 'b "c', "No closing quotation; close the quotation mark"),
-    _line("a line with --folder and nothing behind it", "b --folder", f"argument --folder: expected one argument{A_LINE}"),
+    _line(
+        "a line with --token-budget 0",
+        "b --token-budget 0",
+        f"argument --token-budget: '0' is not a whole number from 1{A_LINE}",
+    ),
+    _line(
+        "a line with an open quotation mark",
+        'b "c',
+        "No closing quotation; close the quotation mark",
+    ),
+    _line(
+        "a line with --folder and nothing behind it",
+        "b --folder",
+        f"argument --folder: expected one argument{A_LINE}",
+    ),
     *(
-        _line(what, f"b --folder {name}", f"--folder {name!r} cannot be a folder's name below --out; choose …")
+        _line(
+            what,
+            f"b --folder {name}",
+            f"--folder {name!r} cannot be a folder's name below --out; choose …",
+        )
         for what, name in (
             ("a model's folder that leads elsewhere", "../../x"),
             ("a model's folder that is another one's inside", "x/y"),
@@ -104,7 +136,11 @@ CASES = [
         "models one/a and two/A would both keep their dumps in stats/new/A: list them in a file (--models) and give one of them another "
         "folder: NAME --folder OTHER",
     ),
-    Case("a comma and no model", f"{RANK} --model ,", "--model ',' names no model; give one, or several as A,B,C"),
+    Case(
+        "a comma and no model",
+        f"{RANK} --model ,",
+        "--model ',' names no model; give one, or several as A,B,C",
+    ),
     Case(
         "explain with two models",
         "script.py explain -l ru --subject Q142 --model a,b",
@@ -131,7 +167,9 @@ CASES = [
         "models of which none is there",
         f"{RANK} --model ./no,./none",
         f"none of the models can be loaded: {ABSENT.format('no')}; {ABSENT.format('none')}",
-        notes=tuple(f"this will fail, the others go on: {ABSENT.format(name)}" for name in ("no", "none")),
+        notes=tuple(
+            f"this will fail, the others go on: {ABSENT.format(name)}" for name in ("no", "none")
+        ),
         loads=True,
     ),
 ]

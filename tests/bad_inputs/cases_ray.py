@@ -22,10 +22,17 @@ CASES = [
         f"{RANK} --executor spark",
         "argument --executor: invalid choice: 'spark' (choose from 'local', 'ray') (see script.py --help)",
     ),
-    *(_workers(RAY, "--workers", value) for value in ("0", "-2", "+2", "2.5", "many", "٢", "9" * 40)),
+    *(
+        _workers(RAY, "--workers", value)
+        for value in ("0", "-2", "+2", "2.5", "many", "٢", "9" * 40)
+    ),
     *(_workers(RAY, "--gpus-per-worker", value) for value in ("0", "half")),
     *(
-        Case(f"--address {what}", f"{RAY} --address {value}", f"argument --address: {shown} is no address; give HOST:PORT, …")
+        Case(
+            f"--address {what}",
+            f"{RAY} --address {value}",
+            f"argument --address: {shown} is no address; give HOST:PORT, …",
+        )
         for what, value, shown in (
             ("that is empty", "''", "''"),
             ("without a port", "head", "'head'"),
@@ -42,9 +49,21 @@ CASES = [
         notes=("loading stand-in …",),
         loads=True,
     ),
-    Case("--workers without Ray", f"{RANK} --workers 2", "--workers is about Ray workers; add --executor ray"),
-    Case("--address without Ray", f"{RANK} --address auto", "--address is about Ray workers; add --executor ray"),
-    Case("--gpus-per-worker without Ray", f"{RANK} --gpus-per-worker 2", "--gpus-per-worker is about Ray workers; add --executor ray"),
+    Case(
+        "--workers without Ray",
+        f"{RANK} --workers 2",
+        "--workers is about Ray workers; add --executor ray",
+    ),
+    Case(
+        "--address without Ray",
+        f"{RANK} --address auto",
+        "--address is about Ray workers; add --executor ray",
+    ),
+    Case(
+        "--gpus-per-worker without Ray",
+        f"{RANK} --gpus-per-worker 2",
+        "--gpus-per-worker is about Ray workers; add --executor ray",
+    ),
     Case(
         "explain with Ray",
         "script.py explain -l ru -r P36 --model stand-in --subject Q142 --executor ray",
@@ -56,11 +75,20 @@ CASES = [
         "unrecognized arguments: --executor ray (see script.py export --help)",
     ),
     *(
-        Case("--workers without Ray", f"{command} --workers 2", "--workers is about Ray workers; add --executor ray")
+        Case(
+            "--workers without Ray",
+            f"{command} --workers 2",
+            "--workers is about Ray workers; add --executor ray",
+        )
         for command in (QUERY, EVALUATE, SORT)
     ),
     *(
-        _workers(f"{command} --executor ray", "--workers", "none", f"python {' '.join(command.split()[:3])}")
+        _workers(
+            f"{command} --executor ray",
+            "--workers",
+            "none",
+            f"python {' '.join(command.split()[:3])}",
+        )
         for command in (QUERY, EVALUATE, SORT)
     ),
 ]

@@ -10,8 +10,16 @@ STATS = "reader.py stats mlama"
 SAMPLE = "reader.py sample mlama"
 
 CASES = [
-    Case("no command", "reader.py", "the following arguments are required: command (see reader.py --help)"),
-    Case("a folder that is not there", "reader.py stats nowhere", "no such folder or zip file: nowhere; check the path"),
+    Case(
+        "no command",
+        "reader.py",
+        "the following arguments are required: command (see reader.py --help)",
+    ),
+    Case(
+        "a folder that is not there",
+        "reader.py stats nowhere",
+        "no such folder or zip file: nowhere; check the path",
+    ),
     Case(
         "a folder without languages",
         "reader.py stats fixed_data",
@@ -23,17 +31,36 @@ CASES = [
         "mlama.zip is neither a folder nor a readable zip file (File is not a zip file)",
         both(zipped("mlama.zip", "mlama", "mlama1.1/"), cut("mlama.zip")),
     ),
-    Case("a language that is none", f"{STATS} -l xx", "unknown language 'xx': choose from af, ar, …"),
-    Case("a language that is not there", f"{STATS} -l de", "mlama: no language de; there are cs, en, ru"),
-    Case("an empty list of languages", f"{STATS} -l ,", "--languages names none; leave it out for all that are there"),
-    Case("a relation that no language has", f"{STATS} -r P9999", "mlama: no language of cs, en, ru has P9999; there are P19, P36"),
+    Case(
+        "a language that is none", f"{STATS} -l xx", "unknown language 'xx': choose from af, ar, …"
+    ),
+    Case(
+        "a language that is not there",
+        f"{STATS} -l de",
+        "mlama: no language de; there are cs, en, ru",
+    ),
+    Case(
+        "an empty list of languages",
+        f"{STATS} -l ,",
+        "--languages names none; leave it out for all that are there",
+    ),
+    Case(
+        "a relation that no language has",
+        f"{STATS} -r P9999",
+        "mlama: no language of cs, en, ru has P9999; there are P19, P36",
+    ),
     Case(
         "a fact that is not JSON",
         STATS,
         "mlama/ru/P36.jsonl: line 4 is not JSON (Expecting ',' delimiter: column 94); is the file cut off?",
         swap(FACTS, '"lineid": 3,', '"lineid": 3'),
     ),
-    Case("a fact without a label", STATS, "mlama/ru/P36.jsonl: line 3: no field 'obj_label'", swap(FACTS, '"obj_label": "Мадрид", ', "")),
+    Case(
+        "a fact without a label",
+        STATS,
+        "mlama/ru/P36.jsonl: line 3: no field 'obj_label'",
+        swap(FACTS, '"obj_label": "Мадрид", ', ""),
+    ),
     Case(
         "a label that is a number",
         STATS,
@@ -46,7 +73,12 @@ CASES = [
         "mlama/ru/P36.jsonl: line 1 is not UTF-8 (byte 0xff); get the file again",
         change(FACTS, lambda data: data.decode().encode("utf-16")),
     ),
-    Case("a fact that is a list", STATS, "mlama/ru/P36.jsonl: line 9 holds no JSON object", lines(FACTS, lambda rows: [*rows, "[1, 2]"])),
+    Case(
+        "a fact that is a list",
+        STATS,
+        "mlama/ru/P36.jsonl: line 9 holds no JSON object",
+        lines(FACTS, lambda rows: [*rows, "[1, 2]"]),
+    ),
     Case(
         "a template that is not JSON",
         SAMPLE,
@@ -57,16 +89,25 @@ CASES = [
         "two templates of one relation",
         SAMPLE,
         "mlama/ru/templates.jsonl: line 13: relation P36 has a template already: 'Столица [X] - [Y].'",
-        lines("mlama/ru/templates.jsonl", lambda rows: [*rows, '{"relation": "P36", "template": "[X] [Y]"}']),
+        lines(
+            "mlama/ru/templates.jsonl",
+            lambda rows: [*rows, '{"relation": "P36", "template": "[X] [Y]"}'],
+        ),
     ),
-    Case("a sample of no facts", f"{SAMPLE} -n 0", "argument -n/--number: '0' is not a whole number from 1 (see reader.py sample --help)"),
+    Case(
+        "a sample of no facts",
+        f"{SAMPLE} -n 0",
+        "argument -n/--number: '0' is not a whole number from 1 (see reader.py sample --help)",
+    ),
     Case(
         "a sample of nan facts",
         f"{SAMPLE} -n nan",
         "argument -n/--number: 'nan' is not a whole number from 1 (see reader.py sample --help)",
     ),
     Case(
-        "a download into a folder", "reader.py download mlama", "mlama is a folder; name the file to write, for example mlama/mlama1.1.zip"
+        "a download into a folder",
+        "reader.py download mlama",
+        "mlama is a folder; name the file to write, for example mlama/mlama1.1.zip",
     ),
     Case(
         "a download below a file",

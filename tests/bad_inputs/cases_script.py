@@ -13,13 +13,21 @@ AGAIN = f"{RANK} --out stats/paper"
 EXPLAIN = "script.py explain -l ru -r P36 --model stand-in"
 
 CASES = [
-    Case("no language", "script.py --model stand-in", "the following arguments are required: -l/--lang (see script.py --help)"),
+    Case(
+        "no language",
+        "script.py --model stand-in",
+        "the following arguments are required: -l/--lang (see script.py --help)",
+    ),
     Case(
         "an empty list of languages",
         "script.py -l , --model stand-in",
         "argument -l/--lang: an empty list; name at least one, for example ru,cs (see script.py --help)",
     ),
-    Case("a language that is none", "script.py -l xx --model stand-in", "unknown language 'xx': choose from af, ar, …"),
+    Case(
+        "a language that is none",
+        "script.py -l xx --model stand-in",
+        "unknown language 'xx': choose from af, ar, …",
+    ),
     Case(
         "a language without a file",
         "script.py -l de --model stand-in --out stats/new",
@@ -35,7 +43,11 @@ CASES = [
         f"{NEW} --verbalisations template,gt",
         "ru_P36_phrasebook.tsv has no verbalisation 'gt': its columns hold template, phrasebook (--verbalisations)",
     ),
-    Case("a spec that no file has", f"{NEW} --spec 20prompt", "no file of spec '20prompt' in fixed_data: there are phrasebook (--spec)"),
+    Case(
+        "a spec that no file has",
+        f"{NEW} --spec 20prompt",
+        "no file of spec '20prompt' in fixed_data: there are phrasebook (--spec)",
+    ),
     Case(
         "two files of one relation",
         NEW,
@@ -49,13 +61,41 @@ CASES = [
         "leave "
         "-m out, or choose some with --verbalisations",
     ),
-    Case("-m that no paper has", f"{NEW} -m 4", "argument -m/--modes: invalid choice: 4 (choose from 2, 3) (see script.py --help)"),
-    Case("--limit 0", f"{NEW} --limit 0", "argument --limit: '0' is not a whole number from 1 (see script.py --help)"),
-    Case("--limit -3", f"{NEW} --limit -3", "argument --limit: '-3' is not a whole number from 1 (see script.py --help)"),
-    Case("--limit nan", f"{NEW} --limit nan", "argument --limit: 'nan' is not a whole number from 1 (see script.py --help)"),
-    Case("--token-budget 0", f"{NEW} --token-budget 0", "argument --token-budget: '0' is not a whole number from 1 (see script.py --help)"),
-    Case("a model without a name", "script.py -l ru --model ''", "argument --model: an empty name (see script.py --help)"),
-    Case("an option that there is not", f"{NEW} --batch 3", "unrecognized arguments: --batch 3 (see script.py --help)"),
+    Case(
+        "-m that no paper has",
+        f"{NEW} -m 4",
+        "argument -m/--modes: invalid choice: 4 (choose from 2, 3) (see script.py --help)",
+    ),
+    Case(
+        "--limit 0",
+        f"{NEW} --limit 0",
+        "argument --limit: '0' is not a whole number from 1 (see script.py --help)",
+    ),
+    Case(
+        "--limit -3",
+        f"{NEW} --limit -3",
+        "argument --limit: '-3' is not a whole number from 1 (see script.py --help)",
+    ),
+    Case(
+        "--limit nan",
+        f"{NEW} --limit nan",
+        "argument --limit: 'nan' is not a whole number from 1 (see script.py --help)",
+    ),
+    Case(
+        "--token-budget 0",
+        f"{NEW} --token-budget 0",
+        "argument --token-budget: '0' is not a whole number from 1 (see script.py --help)",
+    ),
+    Case(
+        "a model without a name",
+        "script.py -l ru --model ''",
+        "argument --model: an empty name (see script.py --help)",
+    ),
+    Case(
+        "an option that there is not",
+        f"{NEW} --batch 3",
+        "unrecognized arguments: --batch 3 (see script.py --help)",
+    ),
     Case(
         "an unknown protocol",
         f"{NEW} --protocol fair",
@@ -70,14 +110,24 @@ CASES = [
         "no row that can be ranked",
         f"{NEW} --verbalisations template",
         "ru_P36_phrasebook.tsv: no row can be ranked (8 × template: a prompt of zero tokens); nothing is written",
-        lines(FILE, lambda rows: [rows[0], *("\t".join([*row.split("\t")[:8], "", *row.split("\t")[9:]]) for row in rows[1:])]),
+        lines(
+            FILE,
+            lambda rows: [
+                rows[0],
+                *("\t".join([*row.split("\t")[:8], "", *row.split("\t")[9:]]) for row in rows[1:]),
+            ],
+        ),
     ),
     Case(
         "--out that is a file",
         f"{RANK} --out translations.tsv",
         "--out translations.tsv is a file, not a folder; name a folder, for example --out stats/stand-in",
     ),
-    Case("--out below a file", f"{RANK} --out translations.tsv/new", "--out translations.tsv/new is a file, or lies in one; name a folder"),
+    Case(
+        "--out below a file",
+        f"{RANK} --out translations.tsv/new",
+        "--out translations.tsv/new is a file, or lies in one; name a folder",
+    ),
     Case(
         "--out with a name too long for the disk",
         f"{RANK} --out stats/{'n' * 300}",
@@ -154,7 +204,10 @@ CASES = [
         AGAIN,
         "stats/paper/ru_P36_template_phrasebook.tsv would be made again (stats_wide/paper/ru_P36_template_phrasebook.tsv "
         "is gone), but it was changed or damaged since it was written; move it away or give --overwrite",
-        both(swap(f"{DUMP}.tsv", "Париж", "Лион"), remove("stats_wide/paper/ru_P36_template_phrasebook.tsv")),
+        both(
+            swap(f"{DUMP}.tsv", "Париж", "Лион"),
+            remove("stats_wide/paper/ru_P36_template_phrasebook.tsv"),
+        ),
     ),
     Case(
         "packs of an unfinished run that are a file",
@@ -167,7 +220,11 @@ CASES = [
         "script.py explain -l ru --model stand-in",
         "the following arguments are required: --subject (see script.py explain --help)",
     ),
-    Case("a subject that is in no file", f"{EXPLAIN} --subject Q1", "--subject Q1 is in none of ru_P36_phrasebook.tsv; check the id"),
+    Case(
+        "a subject that is in no file",
+        f"{EXPLAIN} --subject Q1",
+        "--subject Q1 is in none of ru_P36_phrasebook.tsv; check the id",
+    ),
     Case(
         "an object that the subject has not",
         f"{EXPLAIN} --subject Q142 --object Q64",

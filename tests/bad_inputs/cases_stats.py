@@ -10,7 +10,11 @@ ON = "--stats stats/paper --wide stats_wide/paper"
 GAINS = "lang\tverbalisation\trelation\tqe_delta\n"
 
 CASES = [
-    Case("no command", "stats.py", "the following arguments are required: COMMAND (see stats.py --help)"),
+    Case(
+        "no command",
+        "stats.py",
+        "the following arguments are required: COMMAND (see stats.py --help)",
+    ),
     Case(
         "a command that there is not",
         "stats.py tables",
@@ -18,14 +22,20 @@ CASES = [
         "'additional-langs', 'infl-delta', 'relations', 'qe', 'graphs', 'audit', 'compare', 'rerank', "
         "'report') (see stats.py --help)",
     ),
-    Case("a folder that is not there", "stats.py general --stats nowhere", "no such folder or zip file: nowhere; check the path"),
+    Case(
+        "a folder that is not there",
+        "stats.py general --stats nowhere",
+        "no such folder or zip file: nowhere; check the path",
+    ),
     Case(
         "an empty list of languages",
         f"stats.py general {ON} --langs ,",
         "argument --langs: an empty list; name at least one, for example ru,cs (see stats.py general --help)",
     ),
     Case(
-        "a language without dumps", f"stats.py general {ON} --langs de", "no dump of de in stats/paper: it has cs, ru; choose with --langs"
+        "a language without dumps",
+        f"stats.py general {ON} --langs de",
+        "no dump of de in stats/paper: it has cs, ru; choose with --langs",
     ),
     Case(
         "a language without a relation that is asked for",
@@ -71,7 +81,9 @@ CASES = [
         folder("tables/general_table.tex"),
     ),
     Case(
-        "no wide dumps", "stats.py general-wide --stats stats/paper --wide nowhere", "no such folder or zip file: nowhere; check the path"
+        "no wide dumps",
+        "stats.py general-wide --stats stats/paper --wide nowhere",
+        "no such folder or zip file: nowhere; check the path",
     ),
     Case(
         "wide dumps of another making",
@@ -144,14 +156,20 @@ CASES = [
         "argument --only: an empty list; name at least one, for example ru,cs (see stats.py graphs --help)",
     ),
     Case(
-        "benchmark files that are not there", f"stats.py audit {ON} --data nowhere", "no such folder or zip file: nowhere; check the path"
+        "benchmark files that are not there",
+        f"stats.py audit {ON} --data nowhere",
+        "no such folder or zip file: nowhere; check the path",
     ),
     Case(
         "dumps given as benchmark files",
         f"stats.py audit {ON} --data stats/paper",
         "stats/paper/cs_P19_template_phrasebook.tsv is a rank dump, not a benchmark file; give the folder of the benchmark (fixed_data)",
     ),
-    Case("a language without dumps", f"stats.py audit {ON} --langs de", "no dump of de in stats/paper: it has cs, ru; choose with --langs"),
+    Case(
+        "a language without dumps",
+        f"stats.py audit {ON} --langs de",
+        "no dump of de in stats/paper: it has cs, ru; choose with --langs",
+    ),
     Case(
         "scores in a zip",
         "stats.py rerank --scores instruments.csv --out new",

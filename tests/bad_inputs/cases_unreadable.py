@@ -18,18 +18,33 @@ RECORD = "stats/paper/ru_P36_template_phrasebook.run.json"
 
 def _deep(what: str, command: str, name: str, says: str = "", notes: tuple[str, ...] = ()) -> Case:
     """The whole file is such JSON."""
-    return Case(f"{what} of brackets without end", command, says or f"{name} {DEEP}; {CUT}", put(name, NESTED), notes=notes)
+    return Case(
+        f"{what} of brackets without end",
+        command,
+        says or f"{name} {DEEP}; {CUT}",
+        put(name, NESTED),
+        notes=notes,
+    )
 
 
 CASES = [
-    _deep("a run record", "script.py -l ru -r P36 --model stand-in --out stats/paper", RECORD, f"{RECORD} {DEEP}; move it away …"),
+    _deep(
+        "a run record",
+        "script.py -l ru -r P36 --model stand-in --out stats/paper",
+        RECORD,
+        f"{RECORD} {DEEP}; move it away …",
+    ),
     _deep(
         "a run record",
         "stats.py general --stats stats/paper",
         RECORD,
         f"{RECORD} is not a run record with a signature; score the dump beside it again or remove the record",
     ),
-    _deep("frequencies", "stats.py rerank --scores stats/paper --out new --linking slor --unigrams u.json", "u.json"),
+    _deep(
+        "frequencies",
+        "stats.py rerank --scores stats/paper --out new --linking slor --unigrams u.json",
+        "u.json",
+    ),
     Case(
         "frequencies of a token with a number that is none",
         "stats.py rerank --scores stats/paper --out new --linking slor --unigrams u.json",
@@ -55,10 +70,22 @@ CASES = [
             f"{command} --k {value}",
             f"argument --k: '{value}' is no list of whole numbers from 1, such as 1,3,5 (see {command.partition(' --')[0]} --help)",
         )
-        for command in ("stats.py compare --stats stats/paper", "stats.py rerank --scores stats/paper --out new")
-        for what, value in (("a raised digit", "1,²"), ("a digit of another script", "٣"), ("nothing between commas", "1,,3"))
+        for command in (
+            "stats.py compare --stats stats/paper",
+            "stats.py rerank --scores stats/paper --out new",
+        )
+        for what, value in (
+            ("a raised digit", "1,²"),
+            ("a digit of another script", "٣"),
+            ("nothing between commas", "1,,3"),
+        )
     ),
-    _deep("facts", "reader.py stats mlama", "mlama/ru/P36.jsonl", f"mlama/ru/P36.jsonl: line 1 {DEEP}; {CUT}"),
+    _deep(
+        "facts",
+        "reader.py stats mlama",
+        "mlama/ru/P36.jsonl",
+        f"mlama/ru/P36.jsonl: line 1 {DEEP}; {CUT}",
+    ),
     Case(
         "a fact with a number beyond all numbers",
         QUERY,
@@ -72,8 +99,15 @@ CASES = [
         f"mlama/ru/templates.jsonl: line 1 {DEEP}; {CUT}",
     ),
     _deep("candidates", f"{QUERY} --candidates lists", "lists/ru.json"),
-    _deep("a fact of LAMA", BUILD, "lama/TREx/P36.jsonl", f"lama/TREx/P36.jsonl: line 1 {DEEP}; {CUT}"),
-    _deep("a record of answers", QUERY.replace("--out new", "--out answers"), f"{ANSWER}.run.json", f"{ANSWER}.run.json {DEEP}; move …"),
+    _deep(
+        "a fact of LAMA", BUILD, "lama/TREx/P36.jsonl", f"lama/TREx/P36.jsonl: line 1 {DEEP}; {CUT}"
+    ),
+    _deep(
+        "a record of answers",
+        QUERY.replace("--out new", "--out answers"),
+        f"{ANSWER}.run.json",
+        f"{ANSWER}.run.json {DEEP}; move …",
+    ),
     _deep(
         "a paradigm",
         GENERATE,
@@ -94,14 +128,33 @@ CASES = [
         "h.csv: row …: field larger than field limit (131072); write a CSV with the columns UID and acc",
         put("h.csv", f"UID,acc\n{'u' * 200_000},1\n"),
     ),
-    _deep("a record of training", TRAIN, "trained/train.json", "trained/train.json is damaged, and says …; choose another --out"),
-    _deep("frequencies", GRAMS, "us.json", f"us.json {DEEP}; save the viewer's json page as it is", FEW),
-    _deep("questions", RANK, "instruments/items.jsonl", "items.jsonl: line 1 is no question; …: run build again"),
+    _deep(
+        "a record of training",
+        TRAIN,
+        "trained/train.json",
+        "trained/train.json is damaged, and says …; choose another --out",
+    ),
+    _deep(
+        "frequencies",
+        GRAMS,
+        "us.json",
+        f"us.json {DEEP}; save the viewer's json page as it is",
+        FEW,
+    ),
+    _deep(
+        "questions",
+        RANK,
+        "instruments/items.jsonl",
+        "items.jsonl: line 1 is no question; …: run build again",
+    ),
     Case(
         "answers of brackets without end",
         SCORE,
         "x.run.json is missing or damaged: it says what made the answers; move the answers away and ask again",
-        both(put("instruments/answers/x.jsonl", f"{NESTED}\n"), put("instruments/answers/x.run.json", NESTED)),
+        both(
+            put("instruments/answers/x.jsonl", f"{NESTED}\n"),
+            put("instruments/answers/x.run.json", NESTED),
+        ),
     ),
     loading(
         "a config.json of brackets without end",

@@ -12,8 +12,16 @@ ONE = "paradigms/ba_after_negation.json"
 PAIR = "pairs/ba_after_negation.jsonl"
 
 CASES = [
-    Case("no command", Z, "the following arguments are required: COMMAND (see python -m probes.zhoblimp --help)"),
-    Case("templates that are not there", GENERATE.replace("paradigms", "nowhere"), "no such folder or zip file: nowhere; check the path"),
+    Case(
+        "no command",
+        Z,
+        "the following arguments are required: COMMAND (see python -m probes.zhoblimp --help)",
+    ),
+    Case(
+        "templates that are not there",
+        GENERATE.replace("paradigms", "nowhere"),
+        "no such folder or zip file: nowhere; check the path",
+    ),
     Case(
         "a folder without templates",
         GENERATE.replace("paradigms", "pairs"),
@@ -56,7 +64,12 @@ CASES = [
         "more.json: UID 'ba_after_negation' (user 'fluent') also stands in ba_after_negation.json; rename one of them",
         copy(ONE, "paradigms/more.json"),
     ),
-    Case("words that are not there", GENERATE, "no file at vocabulary.tsv; check the path", remove("vocabulary.tsv")),
+    Case(
+        "words that are not there",
+        GENERATE,
+        "no file at vocabulary.tsv; check the path",
+        remove("vocabulary.tsv"),
+    ),
     Case(
         "words without their column",
         GENERATE,
@@ -106,7 +119,11 @@ CASES = [
         GENERATE.replace("--out new", "--out translations.tsv"),
         "cannot write translations.tsv/ba_after_negation.jsonl: translations.tsv is a file, or lies in one; choose another folder",
     ),
-    Case("pairs that are not there", CHECK.replace("--data pairs", "--data nowhere"), "no minimal pairs at nowhere; check the path"),
+    Case(
+        "pairs that are not there",
+        CHECK.replace("--data pairs", "--data nowhere"),
+        "no minimal pairs at nowhere; check the path",
+    ),
     Case(
         "a folder without pairs",
         CHECK.replace("--data pairs", "--data paradigms"),
@@ -147,7 +164,11 @@ CASES = [
         f"{CHECK} --data pairs",
         "pairs: UID 'ba_after_negation' also stands in an earlier --data; give each paradigm once",
     ),
-    Case("pairs that are not there", f"{Z} lint --data nowhere", "no minimal pairs at nowhere; check the path"),
+    Case(
+        "pairs that are not there",
+        f"{Z} lint --data nowhere",
+        "no minimal pairs at nowhere; check the path",
+    ),
     Case(
         "a tar that is cut off",
         f"{Z} lint --without-templates --data pairs.tar.gz",

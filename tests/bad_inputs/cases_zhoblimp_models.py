@@ -16,7 +16,11 @@ CASES = [
         "model folder ./nowhere not found; give an existing folder, a hub name, or smollm2",
         loads=True,
     ),
-    Case("pairs that are not there", EVALUATE.replace("--data pairs", "--data nowhere"), "no minimal pairs at nowhere; check the path"),
+    Case(
+        "pairs that are not there",
+        EVALUATE.replace("--data pairs", "--data nowhere"),
+        "no minimal pairs at nowhere; check the path",
+    ),
     Case(
         "--per-paradigm 0",
         f"{EVALUATE} --per-paradigm 0",
@@ -27,8 +31,16 @@ CASES = [
         f"{EVALUATE} --linking best",
         "unknown linking function 'best'; choose from lp, mean, slln, log, penlp, normlp, slor, morcela, per-char, pmi",
     ),
-    Case("no linking function", f"{EVALUATE} --linking ,", "--linking names no function; say e.g. --linking lp,mean,slln:0.5, or all"),
-    Case("judgements that are not there", f"{EVALUATE} --human h.csv", "no file at h.csv; check the path"),
+    Case(
+        "no linking function",
+        f"{EVALUATE} --linking ,",
+        "--linking names no function; say e.g. --linking lp,mean,slln:0.5, or all",
+    ),
+    Case(
+        "judgements that are not there",
+        f"{EVALUATE} --human h.csv",
+        "no file at h.csv; check the path",
+    ),
     Case(
         "judgements without a column",
         f"{EVALUATE} --human h.csv",
@@ -53,7 +65,11 @@ CASES = [
         "h.csv: row 3: UID 'x' stands twice",
         put("h.csv", "UID,acc\nx,.5\nx,.6\n"),
     ),
-    Case("frequencies that are not there", f"{EVALUATE} --unigram u.json", "no unigram table at u.json; check the path"),
+    Case(
+        "frequencies that are not there",
+        f"{EVALUATE} --unigram u.json",
+        "no unigram table at u.json; check the path",
+    ),
     Case(
         "frequencies that are not JSON",
         f"{EVALUATE} --unigram u.json",
@@ -76,15 +92,27 @@ CASES = [
         f"{EVALUATE.replace('./nowhere', './model')} --revisions ALL",
         "model has no checkpoints: no sub-folder holds a config.json; leave --revisions out to take the folder itself",
     ),
-    Case("a corpus that is not there", TRAIN.replace("--corpus pairs", "--corpus nowhere"), "no file at nowhere; check the path"),
+    Case(
+        "a corpus that is not there",
+        TRAIN.replace("--corpus pairs", "--corpus nowhere"),
+        "no file at nowhere; check the path",
+    ),
     Case(
         "an empty corpus",
         TRAIN.replace("--corpus pairs", "--corpus c.txt"),
         "c.txt: no text to train on; give one with a document a line",
         put("c.txt", "\n"),
     ),
-    Case("a budget that is a word", f"{TRAIN} --tokens many", "'many' is no amount of tokens; write e.g. 3B, 100M, 50k or 20000"),
-    Case("a budget of nought", f"{TRAIN} --tokens 0", "'0' is no amount of tokens; write e.g. 3B, 100M, 50k or 20000"),
+    Case(
+        "a budget that is a word",
+        f"{TRAIN} --tokens many",
+        "'many' is no amount of tokens; write e.g. 3B, 100M, 50k or 20000",
+    ),
+    Case(
+        "a budget of nought",
+        f"{TRAIN} --tokens 0",
+        "'0' is no amount of tokens; write e.g. 3B, 100M, 50k or 20000",
+    ),
     Case(
         "a checkpoint behind the end",
         f"{TRAIN} --tokens 1M --checkpoints 5M",
@@ -95,8 +123,16 @@ CASES = [
         f"{TRAIN} --context 0",
         "argument --context: '0' is not a whole number from 1 (see python -m probes.zhoblimp train --help)",
     ),
-    Case("--learning-rate -1", f"{TRAIN} --learning-rate -1", "--learning-rate -1.0: a number above 0"),
-    Case("--learning-rate nan", f"{TRAIN} --learning-rate nan", "--learning-rate nan: a number above 0"),
+    Case(
+        "--learning-rate -1",
+        f"{TRAIN} --learning-rate -1",
+        "--learning-rate -1.0: a number above 0",
+    ),
+    Case(
+        "--learning-rate nan",
+        f"{TRAIN} --learning-rate nan",
+        "--learning-rate nan: a number above 0",
+    ),
     Case(
         "an unknown size",
         f"{TRAIN} --size 3G",

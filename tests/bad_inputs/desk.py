@@ -12,11 +12,11 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from fluent.ranking.settings import Settings
-from fluent.records.benchmark import read_benchmark
-from fluent.records.source import open_source
-from probes.cpopqa.__main__ import main as cpopqa
-from probes.mlama.query import Options, query
+from fluent_mlama.cpopqa.__main__ import main as cpopqa
+from fluent_mlama.mlama.query import Options, query
+from fluent_mlama.ranking.settings import Settings
+from fluent_mlama.records.benchmark import read_benchmark
+from fluent_mlama.records.source import open_source
 from processor import Processor
 from reader import MLama
 from tests.stand_in import StandInScorer
@@ -34,9 +34,20 @@ LLAMA = {
 def make_desk(desk: Path) -> None:
     """Write the good desk into a folder."""
     for lang, relation in PAIRS:
-        _head(ROOT / f"fixed_data/starter/{lang}_{relation}_phrasebook.tsv", desk / f"fixed_data/{lang}_{relation}_phrasebook.tsv", 1)
-        shutil.copytree(ROOT / f"data/starter/{lang}", desk / f"mlama/{lang}", dirs_exist_ok=True, ignore=_only("P19", "P36", "templates"))
-    shutil.copytree(ROOT / "data/starter/en", desk / "mlama/en", ignore=_only("P19", "P36", "templates"))
+        _head(
+            ROOT / f"fixed_data/starter/{lang}_{relation}_phrasebook.tsv",
+            desk / f"fixed_data/{lang}_{relation}_phrasebook.tsv",
+            1,
+        )
+        shutil.copytree(
+            ROOT / f"data/starter/{lang}",
+            desk / f"mlama/{lang}",
+            dirs_exist_ok=True,
+            ignore=_only("P19", "P36", "templates"),
+        )
+    shutil.copytree(
+        ROOT / "data/starter/en", desk / "mlama/en", ignore=_only("P19", "P36", "templates")
+    )
     for path in (desk / "mlama").glob("*/P*.jsonl"):
         _head(path, path, 0)
     _rank(desk, "paper")
@@ -44,8 +55,15 @@ def make_desk(desk: Path) -> None:
     _probes(desk)
     (desk / "model").mkdir()
     (desk / "model/config.json").write_text(json.dumps(LLAMA), encoding="utf-8")
-    english = [row.split("\t")[6] for row in (desk / "fixed_data/ru_P36_phrasebook.tsv").read_text(encoding="utf-8").splitlines()[1:]]
-    (desk / "translations.tsv").write_text("".join(f"{sentence}\tПеревод {sentence}\n" for sentence in english), encoding="utf-8")
+    english = [
+        row.split("\t")[6]
+        for row in (desk / "fixed_data/ru_P36_phrasebook.tsv")
+        .read_text(encoding="utf-8")
+        .splitlines()[1:]
+    ]
+    (desk / "translations.tsv").write_text(
+        "".join(f"{sentence}\tПеревод {sentence}\n" for sentence in english), encoding="utf-8"
+    )
 
 
 def _rank(desk: Path, protocol: str) -> None:
@@ -56,11 +74,19 @@ def _rank(desk: Path, protocol: str) -> None:
 
 
 def _probes(desk: Path) -> None:
-    query(MLama(desk / "mlama"), Options("stand-in", "causal", desk / "answers"), ["en", "ru"], ["P36"], StandInScorer("stand-in"))
+    query(
+        MLama(desk / "mlama"),
+        Options("stand-in", "causal", desk / "answers"),
+        ["en", "ru"],
+        ["P36"],
+        StandInScorer("stand-in"),
+    )
     (desk / "lama/TREx").mkdir(parents=True)
-    (desk / "lama/relations.jsonl").write_text('{"relation": "P36", "template": "The capital of [X] is [Y] ."}\n', encoding="utf-8")
+    (desk / "lama/relations.jsonl").write_text(
+        '{"relation": "P36", "template": "The capital of [X] is [Y] ."}\n', encoding="utf-8"
+    )
     shutil.copy(desk / "mlama/en/P36.jsonl", desk / "lama/TREx/P36.jsonl")
-    content = ROOT / "probes/zhoblimp/content/zh"
+    content = ROOT / "fluent_mlama/zhoblimp/content/zh"
     (desk / "paradigms").mkdir()
     (desk / "pairs").mkdir()
     for name in ("ba_after_negation", "bei_before_verb"):
@@ -68,7 +94,7 @@ def _probes(desk: Path) -> None:
         _head(content / f"pairs/{name}.jsonl", desk / f"pairs/{name}.jsonl", 0)
     for name in ("vocabulary.tsv", "phrases.json"):
         shutil.copy(content / name, desk)
-    shutil.copy(ROOT / "probes/cpopqa/examples/instruments.csv", desk / "instruments.csv")
+    shutil.copy(ROOT / "fluent_mlama/cpopqa/examples/instruments.csv", desk / "instruments.csv")
     cpopqa(["build", "--concepts", str(desk / "instruments.csv"), "--noun", "instruments", "--questions", "3", "--rounds", "1", "--n", "2",
             "--out", str(desk / "instruments")])  # fmt: skip
 

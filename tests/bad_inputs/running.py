@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fluent.console import run_main
+from fluent_mlama.console import run_main
 from tests.bad_inputs.case import Case
 from tests.bad_inputs.desk import ROOT
 from tests.stand_in import StandInScorer
@@ -31,24 +31,38 @@ class Run:
 
     def left_behind(self, case: Case) -> list[str]:
         """What is there that was not, is gone, or is not as it was; files that are kept on purpose apart."""
-        changed = [name for name in sorted({*self.before, *self.after}) if self.before.get(name) != self.after.get(name)]
-        return [name for name in changed if not any(fnmatch(name, pattern) for pattern in case.keeps)]
+        changed = [
+            name
+            for name in sorted({*self.before, *self.after})
+            if self.before.get(name) != self.after.get(name)
+        ]
+        return [
+            name for name in changed if not any(fnmatch(name, pattern) for pattern in case.keeps)
+        ]
 
 
 def see(desk: Path) -> dict[str, str]:
     """Every file and folder of the desk."""
     paths = sorted(desk.rglob("*"))
     return {
-        str(path.relative_to(desk)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() and os.access(path, os.R_OK) else ""
+        str(path.relative_to(desk)): hashlib.sha256(path.read_bytes()).hexdigest()
+        if path.is_file() and os.access(path, os.R_OK)
+        else ""
         for path in paths
     }
 
 
-def run_here(case: Case, desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run_here(
+    case: Case, desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Run:
     """In this process, with a stand-in for the model unless the case is about loading one."""
     case.spoil(desk)
     monkeypatch.chdir(desk)
-    name = f"{ROOT / case.words[1].replace('.', '/')}/__main__.py" if case.words[0] == "-m" else case.words[0]
+    name = (
+        f"{ROOT / case.words[1].replace('.', '/')}/__main__.py"
+        if case.words[0] == "-m"
+        else case.words[0]
+    )
     monkeypatch.setattr(sys, "argv", [name])
     module = importlib.import_module(case.module)
     if not case.loads:
@@ -82,4 +96,6 @@ def _stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     import script
 
     monkeypatch.setattr(script, "load", lambda asked: StandInScorer(asked.settings.model))
-    monkeypatch.setattr("probes.mlama.query.load", lambda options: StandInScorer(options.model))
+    monkeypatch.setattr(
+        "fluent_mlama.mlama.query.load", lambda options: StandInScorer(options.model)
+    )

@@ -57,7 +57,10 @@ def cut(name: str, share: float = 0.5) -> Break:
 
 def lines(name: str, make: Callable[[list[str]], list[str]]) -> Break:
     """The file's lines, made into others."""
-    return change(name, lambda data: "".join(f"{line}\n" for line in make(data.decode().splitlines())).encode())
+    return change(
+        name,
+        lambda data: "".join(f"{line}\n" for line in make(data.decode().splitlines())).encode(),
+    )
 
 
 def without_column(name: str, *columns: str) -> Break:
@@ -78,7 +81,11 @@ def cell(name: str, row: int, column: str, value: str) -> Break:
     def make(rows: list[str]) -> list[str]:
         place = rows[0].split("\t").index(column)
         cells = rows[row + 1].split("\t")
-        return [*rows[: row + 1], "\t".join([*cells[:place], value, *cells[place + 1 :]]), *rows[row + 2 :]]
+        return [
+            *rows[: row + 1],
+            "\t".join([*cells[:place], value, *cells[place + 1 :]]),
+            *rows[row + 2 :],
+        ]
 
     return lines(name, make)
 
@@ -110,7 +117,9 @@ def copy(name: str, to: str) -> Break:
     def spoil(desk: Path) -> None:
         target = desk / to
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(desk / name, target, dirs_exist_ok=True) if (desk / name).is_dir() else shutil.copy(desk / name, target)
+        shutil.copytree(desk / name, target, dirs_exist_ok=True) if (
+            desk / name
+        ).is_dir() else shutil.copy(desk / name, target)
 
     return spoil
 

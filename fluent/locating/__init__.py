@@ -1,8 +1,0 @@
-"""Where the (inflected) object stands in a sentence."""
-
-from __future__ import annotations
-
-from fluent.locating.locator import Locator
-from fluent.locating.result import Location, NotFound, Outcome, Row
-
-__all__ = ["Location", "Locator", "NotFound", "Outcome", "Row"]

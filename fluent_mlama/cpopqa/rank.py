@@ -1,0 +1,182 @@
+"""``rank``: the same questions by log-probability. Behind "A: 1." each option is scored, the likeliest counts as the first.
+
+An option's score is the mean of its tokens' log-probabilities (natural logs), which favours long names, whose last tokens
+follow from the first; or, with ``--sum``, their sum, which favours short ones. This is another method than writing an
+answer: it always gives a whole order, and has its own label. With ``--unlisted`` the prompt names no option, so that the
+order in which a question lists them cannot lead the model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from fluent_mlama.console import note, progress_bar, whole_number
+from fluent_mlama.cpopqa.answers import Store, digest
+from fluent_mlama.cpopqa.items import Item, read_benchmark, read_items, read_targets
+from fluent_mlama.ranking.settings import without_home
+from fluent_mlama.scoring.contract import Candidate, Request, RequestScore, Scorer, score_packs
+from fluent_mlama.scoring.executors import add_executor_arguments, cluster_of, in_order, load_in
+from fluent_mlama.scoring.identity import model_identity
+from fluent_mlama.signing import signature_of
+
+METHOD = "log-probability"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``rank``."""
+    add_common(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "--examples",
+        action="store_true",
+        help="put the worked examples before the question, as ask does: slower",
+    )
+    form.add_argument(
+        "--unlisted",
+        action="store_true",
+        help="ask which is the most popular, without listing the options: fastest",
+    )
+    parser.add_argument(
+        "--sum",
+        action="store_true",
+        help="the sum of the tokens' log-probabilities instead of their mean",
+    )
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--dtype", default="auto")
+    add_executor_arguments(parser)
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """What ``ask`` and ``rank`` share."""
+    parser.add_argument("--data", type=Path, required=True, help="folder that build wrote")
+    parser.add_argument("--model", required=True, help="hub name, folder, .gguf or smollm2")
+    parser.add_argument("--revision", help="of a hub model")
+    parser.add_argument("--label", help="name in the tables (default: the model and the method)")
+    parser.add_argument(
+        "--per-round",
+        type=whole_number(1),
+        metavar="N",
+        help="the first N questions of each round only",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Score what is not yet scored."""
+    cluster = cluster_of(arguments)
+    items = chosen(read_items(arguments.data), arguments.per_round)
+    method = METHOD + (
+        ", with examples" if arguments.examples else ", unlisted" if arguments.unlisted else ""
+    )
+    method += ", sum" if arguments.sum else ""
+    store = Store(arguments.data, arguments.label or default_label(arguments.model, method))
+    settings = {
+        "model": without_home(arguments.model),
+        "asked_revision": arguments.revision or "",
+        "method": method,
+    }
+    settings["identity"] = model_identity(arguments.model, arguments.revision)
+    done = store.begin(settings | {"device": arguments.device, "dtype": arguments.dtype})
+    left = [item for item in items if item.id not in done]
+    if left:
+        from fluent_mlama.scoring.causal import load_scorer
+
+        options = {name: getattr(arguments, name) for name in ("device", "dtype", "revision")}
+        scorer: Scorer = load_in(cluster, load_scorer, arguments.model, **options)
+        started = time.perf_counter()
+        rank(
+            scorer,
+            left,
+            store,
+            prompts(arguments.data, left, arguments.examples, arguments.unlisted),
+            arguments.sum,
+        )
+        made = scorer.describe("joint")
+        names = ("revision", "dtype", "device", "path", "bos", "versions")
+        pool = max(len(item.options) for item in items)
+        signature = signature_of(
+            made,
+            f"cpopqa, {method}",
+            rows=len(items),
+            data=digest(arguments.data),
+            pool=pool,
+            ties="listed-first",
+        )
+        last_run = [len(left), round(time.perf_counter() - started, 1)]
+        store.note(
+            {name: getattr(made, name) for name in names}
+            | {"signature": signature, "last_run": last_run}
+        )
+    print(f"{len(items)} questions are ranked by {store.label}: {store.lines}")
+    return 0
+
+
+def rank(
+    scorer: Scorer, items: Sequence[Item], store: Store, prompts: Sequence[str], total: bool = False
+) -> None:
+    """Score all options of these questions behind their prompts, and keep them pack by pack."""
+    requests = [request_of(item, prompt) for item, prompt in zip(items, prompts, strict=True)]
+    plan = scorer.plan(requests, "joint")
+    if plan.unscorable:
+        number, reason = next(iter(plan.unscorable.items()))
+        note(
+            f"{len(plan.unscorable)} questions cannot be scored and stay unanswered, e.g. {items[number].id}: {reason}"
+        )
+    with progress_bar(total=len(items), unit="questions", label=store.label) as bar:
+        for scores in in_order(score_packs(scorer, plan, range(len(plan.packs)))):
+            store.add(
+                {"id": items[number].id, "scores": values(items[number], score, total)}
+                for number, score in sorted(scores.items())
+            )
+            bar.update(len(scores))
+
+
+def prompts(
+    folder: Path, items: Sequence[Item], examples: bool = False, unlisted: bool = False
+) -> list[str]:
+    """The prompt of each question up to its answer: the question alone, behind its examples, or without its options."""
+    if examples:
+        return [f"{item.prompt} 1." for item in items]
+    if not unlisted:
+        return [f"Q: {item.question}\nA: 1." for item in items]
+    phrases = {one.group: one.phrase for one in read_benchmark(folder)[1]}
+    targets = read_targets(folder)
+    return [
+        f"Q: Which of the {phrases[item.group]} is the most popular in {targets[item.target]}?\nA:"
+        for item in items
+    ]
+
+
+def request_of(item: Item, prompt: str) -> Request:
+    """Each option behind the prompt."""
+    return Request(prompt, tuple(Candidate(f" {name}") for name in item.options))
+
+
+def values(item: Item, score: RequestScore, total: bool = False) -> dict[str, float]:
+    """Log-probability of each option: mean a token, or ``total``."""
+    pairs = zip(item.options, score.candidates, strict=True)
+    return {
+        name: candidate.logprob / (1 if total else len(candidate.token_logprobs))
+        for name, candidate in pairs
+    }
+
+
+def chosen(items: Sequence[Item], per_round: int | None) -> list[Item]:
+    """The first questions of each target, n and round."""
+    if per_round is None:
+        return list(items)
+    counts: dict[tuple[str, int, int], int] = {}
+    found = []
+    for item in items:
+        place = (item.target, item.n, item.round)
+        counts[place] = counts.get(place, 0) + 1
+        if counts[place] <= per_round:
+            found.append(item)
+    return found
+
+
+def default_label(model: str, method: str) -> str:
+    """The model's name without its folder, and how it was asked."""
+    return f"{Path(model).name if Path(model).exists() else model} ({method})"

@@ -1,0 +1,290 @@
+"""``grammeval.py gender``: does the sentence agree with the subject's gender, and is the fact retrieved (Table 6)?
+
+Rows of the chosen relations are pooled per language, none left out for its length, as the paper does. A group is the rows whose
+subject is female, male or of unknown gender, or (``feminine form``, which needs no gender) the rows where a verbalisation
+other than the template has a feminine form.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from statsmodels.stats.proportion import proportion_confint
+from tabulate import tabulate
+
+from fluent_mlama.console import UserError, note
+from fluent_mlama.fluency.forms import SHIPPED, FormPattern, Forms, read_forms
+from fluent_mlama.fluency.genders import (
+    FEMALE,
+    MALE,
+    phrasebook_genders,
+    read_genders,
+    wikidata_genders,
+)
+from fluent_mlama.fluency.judging import sentences
+from fluent_mlama.records.atomic import write_text
+from fluent_mlama.records.table import format_table
+from fluent_mlama.reporting.latex import (
+    Column,
+    Raw,
+    booktabs_in_blocks,
+    escape,
+    number,
+    write_table,
+)
+from fluent_mlama.reporting.loading import DumpFolder, RankTable, open_dumps
+from fluent_mlama.reporting.plotting import shown
+from fluent_mlama.reporting.selection import SLAVIC, select
+from fluent_mlama.translating.wikidata import API
+
+NAME = "gender_stats"
+PAPER_RELATIONS = ("P19", "P20")
+GROUPS = ("all", "female", "male", "unknown", "feminine form")
+PHRASEBOOK, WIKIDATA = "phrasebook", "wikidata"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of gender."""
+    parser.add_argument(
+        "--gender", default="", metavar="SOURCE", help="a gender.tsv (p, genderLabel), phrasebook (the starter's people) or wikidata "
+        "(default: gender.tsv where it lies here, else phrasebook)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--forms",
+        type=Path,
+        default=SHIPPED,
+        metavar="TSV",
+        help="forms by language and relation (default: the shipped)",
+    )
+    parser.add_argument(
+        "--store",
+        type=Path,
+        default=Path(".cache/wikidata.sqlite"),
+        help="where Wikidata's answers are kept",
+    )
+    parser.add_argument("--wikidata", default=API, metavar="URL", help="address of Wikidata's API")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Count, write, print."""
+    write_gender(open_dumps(arguments.stats), arguments)
+    return 0
+
+
+def write_gender(folder: DumpFolder, arguments: argparse.Namespace) -> list[Path]:
+    """``gender_stats.tex`` and ``gender_stats.tsv``; returns their paths."""
+    tables = chosen_tables(folder, arguments)
+    counts = count(folder, arguments)
+    path = arguments.tables / f"{NAME}.tsv"
+    write_text(
+        path,
+        format_table(counts.astype(object).map(lambda cell: "" if cell != cell else str(cell))),
+    )
+    note(f"wrote {path}")
+    columns = ["lang", "group", "verbalisation", "n", "feminine", "feminine_share", "hits", "r1"]
+    print(tabulate(counts[columns].to_numpy().tolist(), columns, floatfmt="z.3f"))
+    unknown = counts[counts["group"] == "unknown"].drop_duplicates("lang")["n"].sum()
+    if unknown:
+        rows = counts[counts["group"] == "all"].drop_duplicates("lang")["n"].sum()
+        note(
+            f"{_source_name(arguments)} does not know the gender of {unknown} of {rows} rows; the women of the table are those it knows"
+        )
+    relations = " ".join(dict.fromkeys(table.relation for of in tables.values() for table in of))
+    if arguments.style == "paper":
+        return [write_table(arguments.tables, NAME, paper_layout(counts)), path]
+    lines = [
+        f"Facts about women ({relations}, pooled): share of sentences with a feminine form, and R@1; Wilson 95 % intervals.",
+        f"n: {', '.join(f'{lang} {n}' for lang, n in _women(counts).items())}.",
+        f"Gender: {_source_name(arguments)}. Forms: {arguments.forms.name}.",
+        f"signature: {folder.signature([table for of in tables.values() for table in of])}",
+    ]
+    return [write_table(arguments.tables, NAME, clean_layout(counts), lines), path]
+
+
+def count(folder: DumpFolder, arguments: argparse.Namespace) -> pd.DataFrame:
+    """One row for each (lang, group, verbalisation): n rows, those with a feminine and with a masculine form, those with R@1 = 1,
+    shares of both with Wilson's 95 % interval (NaN where n is 0)."""
+    tables = chosen_tables(folder, arguments)
+    forms = read_forms(arguments.forms, published=arguments.style == "paper")
+    people = list(
+        dict.fromkeys(
+            uri for of in tables.values() for table in of for uri in table.facts["sub_uri"]
+        )
+    )
+    genders = _genders(people, arguments)
+    return pd.concat(
+        [_count_language(lang, of, forms, genders) for lang, of in tables.items()],
+        ignore_index=True,
+    )
+
+
+def chosen_tables(folder: DumpFolder, arguments: argparse.Namespace) -> dict[str, list[RankTable]]:
+    """lang -> its dumps: as asked, else those of the paper (paper style), else those that the table of forms knows."""
+    forms = read_forms(arguments.forms, published=arguments.style == "paper")
+    langs = arguments.langs or [
+        lang for lang in folder.languages() if any(known == lang for known, _ in forms)
+    ]
+    if arguments.style == "paper" and not arguments.langs:
+        langs = [lang for lang in SLAVIC if lang in folder.languages()]
+    wanted = arguments.relations or (PAPER_RELATIONS if arguments.style == "paper" else None)
+    chosen = {}
+    for lang in langs:
+        relations = wanted or [
+            relation for relation in folder.relations(lang) if (lang, relation) in forms
+        ]
+        lacking = [relation for relation in relations if (lang, relation) not in forms]
+        if lacking or not relations:
+            what = (
+                ", ".join(lacking)
+                or f"any relation of these dumps ({', '.join(folder.relations(lang))})"
+            )
+            raise UserError(
+                f"{arguments.forms} has no forms for {lang} {what}: add rows, or choose with --langs and --relations"
+            )
+        selection = select(folder, [lang], relations, arguments.verbalisations, "no")
+        chosen[lang] = selection.of(lang)
+    if not chosen:
+        raise UserError(
+            f"{arguments.forms} knows none of the languages of these dumps ({', '.join(folder.languages())}): give --forms"
+        )
+    return chosen
+
+
+def _genders(people: Sequence[str], arguments: argparse.Namespace) -> dict[str, str]:
+    source = _source_name(arguments)
+    if source == PHRASEBOOK:
+        return phrasebook_genders()
+    if source == WIKIDATA:
+        return wikidata_genders(
+            people, arguments.store, arguments.tables / "gender.tsv", arguments.wikidata
+        )
+    return read_genders(Path(source))
+
+
+def _source_name(arguments: argparse.Namespace) -> str:
+    return arguments.gender or ("gender.tsv" if Path("gender.tsv").is_file() else PHRASEBOOK)
+
+
+def _count_language(
+    lang: str,
+    tables: Sequence[RankTable],
+    forms: Mapping[tuple[str, str], Forms],
+    genders: Mapping[str, str],
+) -> pd.DataFrame:
+    texts = {table.relation: sentences(table) for table in tables}
+    feminine = pd.concat(
+        [_has(texts[table.relation], forms[lang, table.relation].feminine) for table in tables],
+        ignore_index=True,
+    )
+    masculine = pd.concat(
+        [_has(texts[table.relation], forms[lang, table.relation].masculine) for table in tables],
+        ignore_index=True,
+    )
+    hit = pd.concat([table.top1 for table in tables], ignore_index=True)
+    known = pd.concat([table.facts["sub_uri"] for table in tables], ignore_index=True).map(
+        lambda uri: genders.get(uri, "")
+    )
+    groups = {
+        "all": np.ones(len(known), dtype=bool),
+        "female": known.isin(FEMALE).to_numpy(),
+        "male": known.isin(MALE).to_numpy(),
+        "unknown": ~known.isin((*FEMALE, *MALE)).to_numpy(),
+        "feminine form": feminine.drop(columns="template", errors="ignore").any(axis=1).to_numpy(),
+    }
+    rows = []
+    for group in GROUPS:
+        rows_of = groups[group]
+        for v in hit.columns:
+            n = int(rows_of.sum())
+            numbers = {
+                "n": n,
+                "feminine": int(feminine.loc[rows_of, v].sum()),
+                "masculine": int(masculine.loc[rows_of, v].sum()),
+            }
+            numbers["hits"] = int(hit.loc[rows_of, v].sum())
+            shares = _share("feminine", numbers["feminine"], n) | _share("r1", numbers["hits"], n)
+            rows.append({"lang": lang, "group": group, "verbalisation": v} | numbers | shares)
+    return pd.DataFrame(rows)
+
+
+def _has(texts: pd.DataFrame, pattern: FormPattern | None) -> pd.DataFrame:
+    return texts.map(lambda text: pattern is not None and pattern.matches(text))
+
+
+def _share(name: str, k: int, n: int) -> dict[str, float]:
+    low, high = proportion_confint(k, n, method="wilson") if n else (np.nan, np.nan)
+    value = "r1" if name == "r1" else f"{name}_share"
+    return {value: k / n if n else np.nan, f"{name}_low": float(low), f"{name}_high": float(high)}
+
+
+def _women(counts: pd.DataFrame) -> dict[str, int]:
+    of = counts[counts["group"] == "female"].drop_duplicates("lang")
+    return dict(zip(of["lang"], of["n"], strict=True))
+
+
+def _cells(counts: pd.DataFrame) -> dict[tuple[str, str], dict[Hashable, Any]]:
+    female = counts[counts["group"] == "female"]
+    return {
+        (record["lang"], record["verbalisation"]): record for record in female.to_dict("records")
+    }
+
+
+def paper_layout(counts: pd.DataFrame) -> str:
+    """Rows of R@1(F) and %(F) by verbalisation, three decimals without padding, no header row (languages in the first line)."""
+    cells, langs, names = (
+        _cells(counts),
+        list(dict.fromkeys(counts["lang"])),
+        list(dict.fromkeys(counts["verbalisation"])),
+    )
+
+    def value(lang: str, v: str, column: str) -> object:
+        found = cells.get((lang, v), {}).get(column, np.nan)
+        return "N/A" if np.isnan(found) else round(float(found), 3)
+
+    rows: list[list[object]] = [["", "", *langs]]
+    rows += [["R@1(F)", escape(shown(v)), *(value(lang, v, "r1") for lang in langs)] for v in names]
+    rows += [
+        [r"\%(F)", escape(shown(v)), *(value(lang, v, "feminine_share") for lang in langs)]
+        for v in names
+    ]
+    return str(tabulate(rows, tablefmt="latex_raw", disable_numparse=True))
+
+
+def clean_layout(counts: pd.DataFrame) -> str:
+    """Ours: counts and Wilson's intervals beside every share."""
+    cells, langs, names = (
+        _cells(counts),
+        list(dict.fromkeys(counts["lang"])),
+        list(dict.fromkeys(counts["verbalisation"])),
+    )
+
+    def value(lang: str, v: str, k: str, share: str, ends: str) -> list[object]:
+        of = cells.get((lang, v))
+        if of is None or not of["n"]:
+            return [Raw("--"), Raw("--")]
+        interval = f"[{number(of[f'{ends}_low'], 2)}, {number(of[f'{ends}_high'], 2)}]"
+        return [Raw(f"{number(of[share], 3)} ({of[k]}/{of['n']})"), Raw(interval)]
+
+    columns = [Column("women", "l"), Column("", "l")]
+    columns += [Column(head, group=lang) for lang in langs for head in ("share", "95 % interval")]
+    measures = (
+        ("feminine form", "feminine", "feminine_share", "feminine"),
+        ("R@1", "hits", "r1", "r1"),
+    )
+    rows: list[Sequence[object] | None] = []
+    for title, *parts in measures:
+        rows += [None] * bool(rows)
+        rows += [
+            [
+                title if v == names[0] else "",
+                shown(v),
+                *(cell for lang in langs for cell in value(lang, v, *parts)),
+            ]
+            for v in names
+        ]
+    return booktabs_in_blocks(columns, rows, repeated=2)

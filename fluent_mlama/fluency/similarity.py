@@ -1,0 +1,163 @@
+"""``grammeval.py similarity``: how far each verbalisation is from the template, by chrF and TER (sacrebleu).
+
+Hypothesis = the verbalisation, reference = the template; sentence level, the mean of each relation, then the mean over relations.
+It is no measure of quality: a template's faults are in the reference. It tells how much was changed, whether by grammar or by words.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from sacrebleu.metrics import CHRF, TER
+from tabulate import tabulate
+
+from fluent_mlama.console import note, progress
+from fluent_mlama.fluency.judging import one_line, sentences
+from fluent_mlama.languages import is_known, language
+from fluent_mlama.records.atomic import write_text
+from fluent_mlama.records.table import format_table
+from fluent_mlama.reporting.experiments import both
+from fluent_mlama.reporting.latex import Column, Raw, booktabs, number, write_table
+from fluent_mlama.reporting.loading import DumpFolder, RankTable, open_dumps
+from fluent_mlama.reporting.options import add_short_rule
+from fluent_mlama.reporting.plotting import shown
+from fluent_mlama.reporting.quality import KEY, pearson, retrieval_gains
+from fluent_mlama.reporting.remarks import caption
+from fluent_mlama.reporting.selection import Selection
+
+NAME = "similarity"
+PARTS = ("prompt", "sentence")
+MEASURES = tuple(f"{metric}_{part}" for metric in ("chrf", "ter") for part in PARTS)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of similarity."""
+    add_short_rule(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure, write, print."""
+    write_similarity(open_dumps(arguments.stats), arguments)
+    return 0
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """chrF and TER for one language; words without blanks between them are cut into characters for TER."""
+
+    chrf: CHRF
+    ter: TER
+
+    @property
+    def signature(self) -> str:
+        """sacrebleu's signatures, known once something was scored."""
+        return f"chrF {self.chrf.get_signature()}; TER {self.ter.get_signature()}"
+
+
+def metrics_for(lang: str) -> Metrics:
+    """sacrebleu's defaults; for languages without blanks TER's own treatment of them."""
+    cut = is_known(lang) and not language(lang).spaces
+    return Metrics(CHRF(), TER(normalized=cut, asian_support=cut))
+
+
+def measure(table: RankTable, metrics: Metrics) -> pd.DataFrame:
+    """One row a verbalisation (the template left out): means over facts of ``MEASURES``, 0 to 100 (TER may be more)."""
+    texts = {
+        "sentence": sentences(table),
+        "prompt": pd.DataFrame({v: table.prompts(v).map(one_line) for v in table.verbalisations}),
+    }
+    rows = []
+    for v in (v for v in table.verbalisations if v != "template"):
+        row: dict[str, object] = {
+            "lang": table.lang,
+            "verbalisation": v,
+            "relation": table.relation,
+            "n": len(table),
+        }
+        for part, of in texts.items():
+            pairs = list(zip(of[v], of["template"], strict=True))
+            row[f"chrf_{part}"] = sum(
+                metrics.chrf.sentence_score(h, [r]).score for h, r in pairs
+            ) / len(pairs)
+            row[f"ter_{part}"] = sum(
+                metrics.ter.sentence_score(h, [r]).score for h, r in pairs
+            ) / len(pairs)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def by_relation(selections: Sequence[Selection]) -> tuple[pd.DataFrame, dict[str, str]]:
+    """``KEY``, ``n``, ``MEASURES``, ``r1_delta`` a (language, verbalisation, relation), and the signature of each language."""
+    parts, signatures = [], {}
+    for selection in selections:
+        gained = retrieval_gains(selection)
+        for lang in selection.langs:
+            metrics = metrics_for(lang)
+            tables = progress(
+                selection.of(lang),
+                total=len(selection.relations),
+                unit="relations",
+                label=f"similarity {lang}",
+            )
+            parts += [measure(table, metrics).merge(gained, on=KEY) for table in tables]
+            signatures[lang] = metrics.signature
+    return pd.concat(parts, ignore_index=True), signatures
+
+
+def over_relations(frame: pd.DataFrame) -> pd.DataFrame:
+    """A row a (language, verbalisation): means over relations, and Pearson's r of chrF of the prompt with the gain in R@1."""
+    means = frame.groupby(["lang", "verbalisation"], sort=False)[list(MEASURES)].mean()
+    groups = frame.groupby(["lang", "verbalisation"], sort=False)
+    means["r"] = pd.Series(
+        {key: pearson(group["chrf_prompt"], group["r1_delta"])[0] for key, group in groups}
+    )
+    return means.reset_index()
+
+
+def write_similarity(folder: DumpFolder, arguments: argparse.Namespace) -> list[Path]:
+    """``similarity.tsv`` (by relation) and ``similarity.tex``; returns their paths."""
+    selections = both(folder, arguments)
+    frame, signatures = by_relation(selections)
+    means = over_relations(frame)
+    path = arguments.tables / f"{NAME}.tsv"
+    write_text(path, format_table(frame.astype(object).map(str)))
+    note(f"wrote {path}")
+    print(
+        tabulate(
+            means.to_numpy().tolist(),
+            [*means.columns[:-1], "r(chrF prompt, R@1 gain)"],
+            floatfmt="z.3f",
+        )
+    )
+    lines = [
+        f"{', '.join(lang for lang, its in signatures.items() if its == one)}: {one}"
+        for one in dict.fromkeys(signatures.values())
+    ]
+    print("\n".join(lines))
+    heads = {"chrf": r"chrF $\uparrow$", "ter": r"TER $\downarrow$"}
+    columns = [
+        Column("", "l"),
+        Column("", "l"),
+        *(Column(part, group=Raw(head)) for head in heads.values() for part in PARTS),
+    ]
+    columns.append(Column(Raw("$r$")))
+    rows = [
+        [
+            record["lang"],
+            shown(str(record["verbalisation"])),
+            *(number(record[name], 2) for name in MEASURES),
+            number(record["r"], 3),
+        ]
+        for record in means.to_dict("records")
+    ]
+    titles = [caption("Similarity to the template", selection) for selection in selections]
+    more = ["r: Pearson over relations of the prompt's chrF with the gain in R@1.", *lines]
+    signature = f"signature: {folder.signature(table for selection in selections for table in selection.tables.values())}"
+    return [
+        write_table(arguments.tables, NAME, booktabs(columns, rows), [*titles, *more, signature]),
+        path,
+    ]

@@ -1,0 +1,228 @@
+"""``build``: mLAMA anew for any language, from English LAMA: templates translated, labels from Wikidata, thin languages cut."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from fluent_mlama.console import UserError, note, split_list
+from fluent_mlama.languages import language
+from fluent_mlama.mlama.lama import Lama, mend_template, read_lama
+from fluent_mlama.mlama.measures import ENGLISH
+from fluent_mlama.records.atomic import check_writable, write_text
+from fluent_mlama.records.facts import read_templates
+from fluent_mlama.translating.arguments import DEFAULT_STORE, split_url
+from fluent_mlama.translating.backend import OK, Item, Translator
+from fluent_mlama.translating.registry import BACKENDS, Options, make_translator
+from fluent_mlama.translating.store import Store, ask
+from fluent_mlama.translating.wikidata import API, NameSource, Wikidata
+from reader import TEMPLATES, is_valid_template
+
+COVERAGE = 0.2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``build``."""
+    add = parser.add_argument
+    add(
+        "--lama",
+        type=Path,
+        required=True,
+        metavar="PATH",
+        help="LAMA's data: folder or zip with relations.jsonl and TREx/",
+    )
+    add("--langs", type=split_list, required=True, help="comma-separated codes")
+    add("--relations", type=split_list, help="comma-separated relations (default: all)")
+    add(
+        "--translator",
+        required=True,
+        metavar="WORD",
+        help=f"who translates the templates: {', '.join(BACKENDS)}, as in datamodifier.py",
+    )
+    add(
+        "--repairs",
+        type=Path,
+        metavar="FOLDER",
+        help="templates put right by hand: <lang>.jsonl with relation and template",
+    )
+    add(
+        "--min-coverage",
+        type=float,
+        default=COVERAGE,
+        help="languages with no greater share of the facts are left out (default: 0.2)",
+    )
+    add("--out", type=Path, required=True, help="folder for the data in the mLAMA 1.1 layout")
+    add(
+        "--store",
+        type=Path,
+        default=DEFAULT_STORE,
+        help="SQLite file of finished translations (default: %(default)s)",
+    )
+    add(
+        "--names",
+        type=Path,
+        default=Path(".cache") / "wikidata.sqlite",
+        help="SQLite file of Wikidata's names (default: %(default)s)",
+    )
+    add(
+        "--base-url",
+        action="append",
+        default=[],
+        metavar="NAME=URL",
+        help="another address of a back end, or of wikidata",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Build, and tell what became of each language."""
+    if not arguments.langs:
+        raise UserError("--langs names none; give codes, for example --langs de,sw")
+    if not 0 <= arguments.min_coverage < 1:
+        raise UserError(f"--min-coverage {arguments.min_coverage}: from 0 to less than 1")
+    for lang in arguments.langs:
+        language(lang)
+    urls = dict(split_url(word) for word in arguments.base_url)
+    _, translator = make_translator(arguments.translator, Options(base_urls=urls))
+    lama = read_lama(arguments.lama, arguments.relations)
+    if arguments.repairs is not None and not arguments.repairs.is_dir():
+        raise UserError(
+            f"--repairs {arguments.repairs}: no such folder; give one of <lang>.jsonl, or leave it out"
+        )
+    check_writable(arguments.out, "--out")
+    with (
+        closing(Wikidata(arguments.names, api=urls.get("wikidata", API))) as wikidata,
+        Store(arguments.store) as store,
+    ):
+        shares = build(
+            lama,
+            arguments.langs,
+            translator,
+            wikidata,
+            store,
+            arguments.out,
+            arguments.repairs,
+            arguments.min_coverage,
+        )
+    total = sum(map(len, lama.facts.values()))
+    for lang, share in shares.items():
+        print(
+            f"{lang}: {share:.1%} of {total} facts"
+            + ("" if share > arguments.min_coverage else ", left out")
+        )
+    return 0
+
+
+def build(
+    lama: Lama, languages: Sequence[str], translator: Translator, names: NameSource, store: Store, out: Path,
+    repairs: Path | None = None, min_coverage: float = COVERAGE,
+) -> dict[str, float]:  # fmt: skip
+    """Write English and every language whose share of the facts is above ``min_coverage``; returns the shares.
+
+    A fact is kept where both entities have a label in the language. lineid stays that of the English file.
+    """
+    total = sum(map(len, lama.facts.values()))
+    write_language(
+        out / ENGLISH,
+        lama.templates,
+        {relation: [vars_of(one) for one in facts] for relation, facts in lama.facts.items()},
+    )
+    shares = {}
+    uris = sorted(
+        {
+            uri
+            for facts in lama.facts.values()
+            for one in facts
+            for uri in (one.sub_uri, one.obj_uri)
+        }
+    )
+    for lang in [one for one in languages if one != ENGLISH]:
+        labels = {uri: found.label for uri, found in names.names(uris, lang).items() if found.label}
+        kept: dict[str, list[dict[str, Any]]] = {}
+        for relation, facts in lama.facts.items():
+            both = [one for one in facts if one.sub_uri in labels and one.obj_uri in labels]
+            kept[relation] = [
+                vars_of(one) | {"sub_label": labels[one.sub_uri], "obj_label": labels[one.obj_uri]}
+                for one in both
+            ]
+        shares[lang] = sum(map(len, kept.values())) / total if total else 0.0
+        if shares[lang] > min_coverage:
+            translated = translate_templates(lama.templates, lang, translator, store, repairs)
+            write_language(
+                out / lang,
+                translated,
+                {relation: rows for relation, rows in kept.items() if relation in translated},
+            )
+    return shares
+
+
+def translate_templates(
+    templates: Mapping[str, str],
+    lang: str,
+    translator: Translator,
+    store: Store,
+    repairs: Path | None = None,
+) -> dict[str, str]:
+    """relation -> template in ``lang``, mended where that needs no person; the others are told and left out."""
+    by_hand = read_repairs(repairs, lang)
+    wanted = [relation for relation in templates if relation not in by_hand]
+    for relation in wanted:
+        translator.check(ENGLISH, lang, relation)
+    items = [
+        Item(
+            row=row, relation=relation, sub_uri="", obj_uri="", en_sub_label="[X]", en_obj_label="[Y]", sub_label="[X]", obj_label="[Y]",
+            sentence=templates[relation], target=lang,
+        )
+        for row, relation in enumerate(wanted)
+    ]  # fmt: skip
+    found = dict(by_hand)
+    for item, answer in ask(translator, items, store):
+        mended = (
+            mend_template(answer.text) if answer.text is not None and answer.status == OK else None
+        )
+        if mended is None:
+            note(
+                f"{lang} {item.relation}: no template with one [X] and one [Y] ({answer.text!r}); put it right with --repairs"
+            )
+        else:
+            found[item.relation] = mended
+    return {relation: found[relation] for relation in templates if relation in found}
+
+
+def read_repairs(folder: Path | None, lang: str) -> dict[str, str]:
+    """Templates put right by hand, if there are any. ``UserError``: one that is not valid either."""
+    path = folder / f"{lang}.jsonl" if folder is not None else None
+    if path is None or not path.is_file():
+        return {}
+    templates = read_templates(path.read_bytes(), str(path))
+    for relation, template in templates.items():
+        if not is_valid_template(template):
+            raise UserError(
+                f"{path}: the template of {relation} needs one [X] and one [Y]: {template!r}"
+            )
+    return templates
+
+
+def vars_of(fact: Any) -> dict[str, Any]:
+    """A fact's fields as mLAMA 1.1 has them."""
+    names = ("sub_uri", "obj_uri", "obj_label", "sub_label", "lineid", "uuid")
+    return {name: getattr(fact, name) for name in names if getattr(fact, name) != ""}
+
+
+def write_language(
+    folder: Path, templates: Mapping[str, str], facts: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> None:
+    """``templates.jsonl`` and one file a relation."""
+    for relation, rows in facts.items():
+        write_text(folder / f"{relation}.jsonl", _lines(rows))
+    write_text(
+        folder / TEMPLATES,
+        _lines([{"relation": relation, "template": text} for relation, text in templates.items()]),
+    )
+
+
+def _lines(rows: Sequence[Mapping[str, Any]]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

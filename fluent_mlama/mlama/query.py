@@ -1,0 +1,394 @@
+"""``query``: ask a model for every fact and keep its answers; finished relations are not asked again."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fluent_mlama.console import UserError, note, progress_bar, split_list, whole_number
+from fluent_mlama.mlama.asking import CausalAsker, MaskedAsker, Row, with_gold
+from fluent_mlama.mlama.candidates import CandidateLists
+from fluent_mlama.mlama.questions import QuestionSet, make_questions
+from fluent_mlama.mlama.results import (
+    METHODS,
+    USUAL_TEMPLATES,
+    Place,
+    file_name,
+    state_of,
+    write_result,
+)
+from fluent_mlama.ranking.packs import forget_packs
+from fluent_mlama.ranking.settings import without_home
+from fluent_mlama.records.atomic import check_writable
+from fluent_mlama.records.facts import read_templates
+from fluent_mlama.records.source import open_source
+from fluent_mlama.scoring.executors import Cluster, add_executor_arguments, cluster_of, load_in
+from fluent_mlama.scoring.identity import model_identity
+from reader import TEMPLATES, MLama
+
+DEFAULT_OUT = Path("mlama_results")
+MASKS = ("[MASK]", "<mask>")
+"""The mask tokens of BERT's and RoBERTa's kin; known before a model is loaded, and alike for all models."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to ask and how, as on the command line."""
+
+    model: str
+    method: str
+    out: Path
+    candidates: tuple[Path, ...] = ()
+    templates: Path | None = None
+    name: str = USUAL_TEMPLATES
+    top: int = 5
+    max_masks: int | None = None
+    compat: bool = False
+    limit: int | None = None
+    device: str = "auto"
+    dtype: str = "auto"
+    revision: str | None = None
+    token_budget: int | None = None
+    cluster: Cluster | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where the results go: displaced masks are results of their own."""
+        return Place(
+            self.out, self.model, self.method + ("-compat" if self.compat else ""), self.name
+        )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``query``."""
+    add_asking_arguments(parser)
+    parser.add_argument(
+        "--method",
+        choices=METHODS,
+        required=True,
+        help="tyq and untyq: masked models; causal, causal-sentence: causal ones",
+    )
+
+
+def add_asking_arguments(parser: argparse.ArgumentParser) -> None:
+    """What ``query`` and ``report`` share."""
+    add = parser.add_argument
+    add("--model", required=True, help="Hugging Face id, folder, .gguf or smollm2")
+    add(
+        "--data",
+        type=Path,
+        required=True,
+        metavar="PATH",
+        help="folder or zip in the mLAMA 1.1 layout",
+    )
+    add("--langs", type=split_list, help="comma-separated codes (default: all that are there)")
+    add(
+        "--relations",
+        type=split_list,
+        help="comma-separated relations (default: all of each language)",
+    )
+    add(
+        "--out", type=Path, default=DEFAULT_OUT, help="folder of the results (default: %(default)s)"
+    )
+    add(
+        "--candidates",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="published object lists, folder or zip; may be repeated",
+    )
+    add(
+        "--templates",
+        type=Path,
+        metavar="PATH",
+        help="another template set: a folder or zip with <lang>/templates.jsonl",
+    )
+    add(
+        "--name",
+        help="what this template set is called in the results (default: mlama, or the --templates folder's name)",
+    )
+    add("--top", type=whole_number(1), default=5, help="best answers kept a fact (default: 5)")
+    add(
+        "--max-masks",
+        type=whole_number(1),
+        help="candidates of more pieces do not compete; how many is told (tyq, untyq)",
+    )
+    add(
+        "--compat",
+        action="store_true",
+        help="put the masks where the published evaluator did (WordPiece models)",
+    )
+    add("--limit", type=whole_number(1), help="the first N facts a relation only")
+    add("--device", default="auto")
+    add("--dtype", default="auto")
+    add("--revision", help="commit or branch of a hub model")
+    add("--token-budget", type=whole_number(1), help="tokens a forward may have; bounds the memory")
+    add_executor_arguments(parser)
+
+
+def check_lists(arguments: argparse.Namespace) -> None:
+    """``--langs ,`` names nothing, and is not to be taken for all."""
+    for option in ("langs", "relations"):
+        if getattr(arguments, option) == []:
+            raise UserError(f"--{option} names none; leave it out for all that are there")
+
+
+def options_of(arguments: argparse.Namespace) -> Options:
+    """The options, checked before anything is loaded."""
+    check_lists(arguments)
+    if arguments.compat and arguments.method not in {"tyq", "untyq"}:
+        raise UserError(
+            f"--compat is about masks, and method {arguments.method} has none; leave it out"
+        )
+    usual = arguments.templates.stem if arguments.templates else USUAL_TEMPLATES
+    return Options(
+        model=arguments.model, method=arguments.method, out=arguments.out, candidates=tuple(arguments.candidates),
+        templates=arguments.templates,
+        name=arguments.name or usual,
+        top=arguments.top, max_masks=arguments.max_masks, compat=arguments.compat, limit=arguments.limit,
+        device=arguments.device, dtype=arguments.dtype, revision=arguments.revision, token_budget=arguments.token_budget,
+        cluster=cluster_of(arguments),
+    )  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Ask and tell what was done."""
+    options = options_of(arguments)
+    written = query(MLama(arguments.data), options, arguments.langs, arguments.relations)
+    print(f"{len(written)} relations answered; results are in {options.place.folder}")
+    return 0
+
+
+def query(
+    data: MLama,
+    options: Options,
+    languages: Sequence[str] | None = None,
+    relations: Sequence[str] | None = None,
+    scorer: Any = None,
+) -> list[Path]:
+    """Ask for everything that has not been answered yet; returns the files that hold the answers, old and new.
+
+    scorer: one that is loaded already. Templates, candidates and labels are checked for all relations before a model is loaded.
+    """
+    tasks = _tasks(data, options, languages, relations)
+    check_writable(options.out, "--out")
+    identity = _identity(options, scorer)
+    files, waiting = [], []
+    for questions, candidates in tasks:
+        path = options.place.file(questions.lang, questions.relation)
+        settings = _settings(options, questions, candidates, identity)
+        files.append(path)
+        finished, reason = state_of(path, settings)
+        if finished:
+            forget_packs(packs_of(path))  # of a run that was killed between its last two steps
+            continue
+        if reason:
+            note(f"{questions.lang} {questions.relation} is asked again: {path} {reason}")
+        waiting.append((path, questions, candidates, settings))
+    for path, questions, candidates, settings in waiting:
+        scorer = load(options) if scorer is None else scorer
+        _answer(path, options, questions, candidates, settings, scorer)
+    return files
+
+
+def packs_of(path: Path) -> Path:
+    """Finished packs of a relation whose results in ``path`` are not."""
+    return path.with_suffix(".packs")
+
+
+def load(options: Options) -> Any:
+    """The model as a scorer of the kind that the method needs."""
+    arguments: dict[str, Any] = {
+        "device": options.device,
+        "dtype": options.dtype,
+        "revision": options.revision,
+    }
+    if options.method in {"tyq", "untyq"}:
+        from fluent_mlama.scoring.masked import TOKEN_BUDGET, load_masked_scorer
+
+        return load_in(
+            options.cluster,
+            load_masked_scorer,
+            options.model,
+            token_budget=options.token_budget or TOKEN_BUDGET,
+            **arguments,
+        )
+    from fluent_mlama.scoring.causal import load_scorer
+
+    return load_in(
+        options.cluster, load_scorer, options.model, token_budget=options.token_budget, **arguments
+    )
+
+
+def _identity(options: Options, scorer: Any) -> str:
+    """Which model answers: another one is asked again, whatever its name."""
+    if scorer is None:
+        try:
+            return model_identity(options.model, options.revision)
+        except UserError:  # loading it, where something is to be asked, stops at the same line
+            return ""
+    revision: str = (
+        scorer.loaded.revision
+        if options.method in {"tyq", "untyq"}
+        else scorer.describe("joint").revision
+    )
+    return revision
+
+
+def _tasks(
+    data: MLama, options: Options, languages: Sequence[str] | None, relations: Sequence[str] | None
+) -> list[tuple[QuestionSet, tuple[str, ...]]]:
+    lists = CandidateLists(options.candidates)
+    sets = read_template_sets(options.templates)
+    tasks = []
+    for lang, names in data.select(languages, relations).items():
+        if sets is not None and lang not in sets:
+            raise UserError(
+                f"{options.templates} has no templates for {lang}; add {lang}/{TEMPLATES} or choose other languages"
+            )
+        for relation in names:
+            questions = make_questions(
+                data, lang, relation, None if sets is None else sets[lang], MASKS
+            )
+            if questions.left_out:
+                note(
+                    f"{lang} {relation}: {sum(questions.left_out.values())} left out, subject holds {' or '.join(MASKS)}"
+                )
+            candidates = lists.of(lang, relation, data.triples(lang, relation).values())
+            if not questions.questions or not candidates:
+                note(
+                    f"{lang} {relation}: no {'candidates' if questions.questions else 'facts'}, left out"
+                )
+            elif options.method == "causal" and not questions.ends_with_object:
+                note(
+                    f"{lang} {relation}: the template goes on behind the object, left out ({questions.template}); causal-sentence asks it"
+                )
+            else:
+                tasks.append((questions, candidates))
+    if not tasks:
+        raise UserError(
+            "there is nothing to ask: every relation chosen was left out (see the remarks above)"
+        )
+    return tasks
+
+
+def read_template_sets(path: Path | None) -> dict[str, Mapping[str, str]] | None:
+    """lang -> relation -> template of another set; None where none was named."""
+    if path is None:
+        return None
+    source = open_source(path, enter_top_folder=False)
+    folders = [source.folder(name) for name in source.folders()]
+    sets: dict[str, Mapping[str, str]] = {
+        name: read_templates(folder.read(TEMPLATES), folder.where(TEMPLATES))
+        for name, folder in zip(source.folders(), folders, strict=True)
+        if TEMPLATES in folder.names()
+    }
+    if not sets:
+        raise UserError(f"{path} holds no <lang>/{TEMPLATES}")
+    return sets
+
+
+def _settings(
+    options: Options, questions: QuestionSet, candidates: tuple[str, ...], identity: str
+) -> dict[str, Any]:
+    facts = [
+        (one.triple.lineid, one.left, one.right, one.triple.obj_label)
+        for one in questions.questions
+    ]
+    how = {"tokenisation": _tokenisation(options)} if options.method in {"tyq", "untyq"} else {}
+    return {
+        "model": without_home(options.model), "revision": options.revision, "identity": identity, "method": options.method, **how,
+        "compat": options.compat,
+        "template": questions.template, "facts_sha256": _digest(facts),
+        "candidates": len(candidates), "candidates_sha256": _digest(candidates), "max_masks": options.max_masks, "top": options.top,
+        "limit": options.limit, "device": options.device, "dtype": options.dtype,
+    }  # fmt: skip
+
+
+def _tokenisation(options: Options) -> str:
+    """A candidate is tokenised in its sentence, or apart, as the published evaluator of masked models did."""
+    return "separate" if options.compat else "joint"
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, ensure_ascii=False).encode()).hexdigest()
+
+
+def _answer(
+    path: Path,
+    options: Options,
+    questions: QuestionSet,
+    candidates: tuple[str, ...],
+    settings: dict[str, Any],
+    scorer: Any,
+) -> None:
+    asked = questions.questions[: options.limit]
+    competing, added = with_gold(candidates, asked)
+    asker: MaskedAsker | CausalAsker
+    if options.method in {"tyq", "untyq"}:
+        asker = MaskedAsker(
+            scorer,
+            competing,
+            untyped=options.method == "untyq",
+            max_masks=options.max_masks,
+            top=options.top,
+            compat=options.compat,
+        )
+    else:
+        asker = CausalAsker(
+            scorer,
+            competing,
+            whole=options.method == "causal-sentence",
+            top=options.top,
+            packs=packs_of(path),
+        )
+    started = datetime.now(UTC)
+    with progress_bar(
+        total=len(asked), unit="facts", label=f"{questions.lang} {questions.relation}"
+    ) as bar:
+        rows = asker.ask(asked, bar.update)
+    dropped = dict(Counter(status for status in asker.status.values() if status != "ok"))
+    if dropped:
+        told = ", ".join(f"{count} {status}" for status, count in dropped.items())
+        note(
+            f"{questions.lang} {questions.relation}: of {len(competing)} candidates do not compete: {told}"
+        )
+    for row in rows:
+        if row["gold"] in added and row["gold_status"] == "ok":
+            row["gold_status"] = "added"
+    write_result(path, _frame(rows), {
+        **_made_by(scorer, options), "lang": questions.lang, "relation": questions.relation, "verbalisations": ("template",),
+        "protocol": f"mlama-{options.place.method}", "pool_size": len(competing) - sum(dropped.values()),
+        "sampling": f"listed:{settings['candidates_sha256'][:8]}", "ties": "label",
+        "limit": options.limit, "data_name": f"{questions.lang}/{questions.relation}.jsonl", "data_sha256": settings["facts_sha256"],
+        "rows_in": len(questions.questions) + sum(questions.left_out.values()), "rows_scored": len(asked),
+        "rows_left_out": dict(questions.left_out), "rows_beyond_limit": len(questions.questions) - len(asked),
+        "times": {"started": started.isoformat(timespec="seconds"), "seconds": (datetime.now(UTC) - started).total_seconds()},
+        "extras": {"settings": settings, "longest": asker.longest, "candidates_not_competing": dropped, "gold_added": sorted(added)},
+    })  # fmt: skip
+    forget_packs(packs_of(path))
+
+
+def _frame(rows: Sequence[Row]) -> pd.DataFrame:
+    return pd.DataFrame(list(rows))
+
+
+def _made_by(scorer: Any, options: Options) -> dict[str, Any]:
+    shown = file_name(options.model) if Path(options.model).expanduser().exists() else options.model
+    tokenisation = _tokenisation(options)
+    made = scorer.describe(tokenisation)
+    return {
+        "model": shown, "revision": made.revision, "dtype": made.dtype, "device": made.device, "arithmetic": "float32",
+        "path": made.path, "path_reason": made.path_reason, "tokenisation": tokenisation, "bos": made.bos,
+        "self_check": made.self_check, "packages": made.versions, "tokenizer": made.tokenizer,
+    }  # fmt: skip

@@ -1,0 +1,301 @@
+"""What one dump leaves behind, whether it is finished, and whether a folder may take it.
+
+stats/ru_P19_template_gt.tsv            narrow ranks (or the only ones)     stats_wide/…tsv     wide ranks
+stats/ru_P19_template_gt.scores.parquet every candidate's score             stats_wide/…run.json
+stats/ru_P19_template_gt.run.json       what made them; written last, so that it marks the dump as finished
+stats/ru_P19_template_gt.packs/         only while the dump is made
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from fluent_mlama.console import UserError
+from fluent_mlama.ranking.claims import Claims, Making, claims_in
+from fluent_mlama.ranking.dumping import EDITIONS
+from fluent_mlama.ranking.settings import Settings
+from fluent_mlama.records.atomic import new_folders
+from fluent_mlama.records.benchmark import Benchmark
+from fluent_mlama.records.dump import dump_name, find_dumps
+from fluent_mlama.records.run import (
+    NOT_AS_WRITTEN,
+    RunRecord,
+    file_sha256,
+    is_as_written,
+    read_run,
+    run_path,
+)
+from fluent_mlama.records.scores import scores_path
+from fluent_mlama.records.source import Source, open_source
+from fluent_mlama.scoring.contract import ScorerDescription
+from fluent_mlama.scoring.identity import model_identity, shown_name
+
+State = Literal["missing", "finished", "changed", "replace"]
+
+
+class Found(NamedTuple):
+    """What there is of a file's outputs; why, in words, where they are to be replaced."""
+
+    state: State
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class AskedModel:
+    """A model before it is loaded, with the names that its ``ScorerDescription`` will have; what ``auto`` becomes is not known yet.
+
+    revision: None where the model cannot be looked at (the hub cannot be reached, its folder is gone): trouble says why.
+    """
+
+    model: str
+    revision: str | None
+    dtype: None = None
+    trouble: str = ""
+
+
+Model = AskedModel | ScorerDescription
+
+
+def asked_model(settings: Settings) -> AskedModel:
+    """The model that these settings ask for, with its identity as it lies there now."""
+    name = shown_name(settings.model)
+    try:
+        return AskedModel(name, model_identity(settings.model, settings.revision))
+    except UserError as error:  # where something is to be scored, loading stops at the same line
+        return AskedModel(name, None, trouble=str(error))
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Paths of everything that one (language, relation, verbalisations) leaves in the output folders."""
+
+    dump: Path
+    wide: Path | None
+
+    @property
+    def scores(self) -> Path:
+        return scores_path(self.dump)
+
+    @property
+    def run(self) -> Path:
+        return run_path(self.dump)
+
+    @property
+    def packs(self) -> Path:
+        return self.dump.with_suffix(".packs")
+
+    def dumps(self) -> tuple[Path, ...]:
+        """The narrow dump and, where there is one, its wide twin."""
+        return (self.dump,) if self.wide is None else (self.dump, self.wide)
+
+    def files(self) -> tuple[Path, ...]:
+        """All that a finished dump consists of."""
+        return (*self.dumps(), *(run_path(path) for path in self.dumps()), self.scores)
+
+    def check_free(self) -> None:
+        """``UserError`` where a folder stands in place of a file, or a file in place of the packs' folder."""
+        for path in self.files():
+            if path.is_dir():
+                raise UserError(f"cannot write {path}: a folder stands there; move it away")
+        if self.packs.is_file():
+            raise UserError(
+                f"{self.packs} is a file, where the folder of an unfinished run's packs should be; move it away"
+            )
+
+
+def outputs_of(
+    settings: Settings, lang: str, relation: str, verbalisations: Iterable[str]
+) -> Outputs:
+    """Where these settings put this file's results."""
+    name = dump_name(lang, relation, tuple(verbalisations))
+    return Outputs(settings.out / name, settings.wide / name if settings.wide is not None else None)
+
+
+def rules_of(settings: Settings) -> str:
+    """The protocol's edition, and the options that change its rows or candidates."""
+    options = ["drop-empty-objects"] if settings.drop_empty_objects else []
+    options += ["accept-unsure"] if settings.accept_unsure else []
+    options += [] if settings.with_aliases else ["no-aliases"]
+    return "+".join([str(EDITIONS[settings.protocol]), *options])
+
+
+def find_outputs(
+    outputs: Outputs, settings: Settings, benchmark: Benchmark, model: Model | None = None
+) -> Found:
+    """Whether there is something to do.
+
+    finished: these settings and this model made it, and every byte is as it was written. changed: the same, but a dump is not
+    as it was written. replace: made otherwise, or a file of it is gone or damaged. missing: nothing is there.
+    model: None = as the settings ask for it.
+    """
+    if not outputs.run.exists():
+        return Found("missing")
+    record = read_run(outputs.run)
+    model = model or asked_model(settings)
+    difference = _difference(settings, record, model)
+    reason = f"it was made with another {difference}" if difference else ""
+    reason = reason or _other_rows(settings, benchmark, record, model) or _damage(outputs, record)
+    if reason:
+        return Found("replace", reason)
+    return Found("changed" if changed_dumps(outputs) else "finished")
+
+
+def _other_rows(settings: Settings, benchmark: Benchmark, record: RunRecord, model: Model) -> str:
+    """In words, how the record's dump differs from this one, although both may lie in one folder."""
+    was, asked = record.extras.get("asked", {}), settings.asked()
+    if record.data_sha256 != benchmark.sha256:
+        return f"it was made from another {record.data_name}"
+    if record.limit is not None and (
+        settings.limit is None or (settings.limit > record.limit and record.rows_beyond_limit)
+    ):
+        return f"it was made with --limit {record.limit}"
+    if was.get("neutral_prompt") != asked["neutral_prompt"]:
+        return f"it was made with another neutral prompt ({was.get('neutral_prompt')!r}, not {asked['neutral_prompt']!r})"
+    if (
+        model.dtype is None and was.get("dtype") != asked["dtype"]
+    ):  # which may be the same one, once the model is loaded
+        return f"it was made with --dtype {was.get('dtype')}"
+    return ""
+
+
+def _damage(outputs: Outputs, record: RunRecord) -> str:
+    gone = [path for path in outputs.files() if not path.exists()]
+    if gone:
+        return f"{gone[0]} is gone"
+    if record.scores_sha256 and file_sha256(outputs.scores) != record.scores_sha256:
+        return f"{outputs.scores} {NOT_AS_WRITTEN}"
+    return ""
+
+
+def changed_dumps(outputs: Outputs) -> list[Path]:
+    """Dumps whose bytes are not those that their run record describes."""
+    recorded = [path for path in outputs.dumps() if path.exists() and run_path(path).exists()]
+    return [path for path in recorded if not is_as_written(path, read_run(run_path(path)))]
+
+
+@contextlib.contextmanager
+def at_work(
+    settings: Settings,
+    description: ScorerDescription,
+    source: Source | None,
+    replaced: Iterable[Outputs],
+) -> Iterator[Claims]:
+    """Work in the output folder together with other runs of the same making, and with no others.
+
+    ``UserError`` where a run of another making is at work there, or has left dumps (see ``check_folder``): it may have
+    come and gone since the folder was last looked at. From here to the end nobody else can.
+    """
+    making = {
+        "model": description.model,
+        "revision": description.revision,
+        "dtype": description.dtype,
+    }
+    making |= {name: settings.asked()[name] for name in _DECIDING if name not in making}
+
+    def differs(others: Making) -> str:
+        told = (
+            f"{_DECIDING.get(name, name)}: {others.get(name)}, not {mine}"
+            for name, mine in making.items()
+            if others.get(name) != mine
+        )
+        return next(told, "")
+
+    claims = claims_in(settings.out)
+    with (
+        new_folders(*(folder for folder in (settings.out, settings.wide) if folder is not None)),
+        claims.at_work(making, differs) as first,
+    ):
+        if first:
+            check_folder(settings, source, replaced, description)
+        yield claims
+
+
+def check_folder(
+    settings: Settings,
+    source: Source | None,
+    replaced: Iterable[Outputs],
+    model: Model | None = None,
+) -> None:
+    """Refuse an output folder that holds dumps of another model, protocol or data: their ranks must not be mixed.
+
+    source: of the data, None where it is not at hand. replaced: outputs that ``--overwrite`` makes again anyway; they do not
+    count. model: None = as the settings ask for it.
+    """
+    if not settings.out.exists():
+        return
+    if not settings.out.is_dir():
+        raise UserError(
+            f"--out {settings.out} is a file, not a folder; name a folder, for example --out {settings.suggest_folder()}"
+        )
+    exempt = {outputs.dump.name for outputs in replaced}
+    known = set() if source is None else set(source.names())
+    model = model or asked_model(settings)
+    for _, _, name in find_dumps(open_source(settings.out)):
+        outputs = Outputs(settings.out / name, None)
+        if name in exempt or outputs.packs.exists():
+            continue
+        if not outputs.run.exists():
+            raise UserError(
+                f"{settings.out} holds rank dumps that this program did not make ({name} has no run record), such as the published ones; "
+                f"choose another folder, for example --out {settings.suggest_folder()}"
+            )
+        record = read_run(outputs.run)
+        stranger = _difference(settings, record, model)
+        if stranger:
+            raise UserError(
+                f"{settings.out} holds dumps of another {stranger} ({name}); "
+                f"choose another folder, for example --out {settings.suggest_folder()}, or --overwrite what is there"
+            )
+        if (
+            source is not None
+            and record.data_name in known
+            and _sha256(source, record.data_name) != record.data_sha256
+        ):
+            raise UserError(
+                f"{settings.out} holds dumps of other data: {name} was made from another {record.data_name} than that in {source.path}; "
+                f"choose another folder, for example --out {settings.suggest_folder(source.path.stem)}, or --overwrite what is there"
+            )
+
+
+def _sha256(source: Source, name: str) -> str:
+    return hashlib.sha256(source.read(name)).hexdigest()
+
+
+def _difference(settings: Settings, record: RunRecord, model: Model) -> str:
+    """In words, what sets a record's dumps apart from what these settings and this model make; "" where they may lie together."""
+    if "reranked" in record.extras:
+        return "ranking rule (stats.py rerank made them)"
+    was, asked = record.extras.get("asked", {}), settings.asked()
+    made: dict[str, tuple[object, object]] = {
+        name: (was.get(name), asked[name]) for name in _DECIDING
+    }
+    if model.revision is not None:
+        made["model"] = (record.model, model.model)
+        if record.revision == model.revision and model.revision.startswith("local-"):
+            del made["model"]  # one content under two names is one model
+        made["revision"] = (record.revision, model.revision)
+    if model.dtype is not None:
+        made["dtype"] = (record.dtype, model.dtype)
+    made["edition of the protocol"] = (record.rules, rules_of(settings))
+    told = (
+        f"{_DECIDING.get(name, name)}: {old}, not {new}"
+        for name, (old, new) in made.items()
+        if old != new
+    )
+    return next(told, "")
+
+
+_DECIDING = {
+    "protocol": "protocol",
+    "model": "model",
+    "revision": "content or revision of the model",
+    "quantise": "quantisation",
+    "arithmetic": "arithmetic",
+    "drop_empty_objects": "row filter (--drop-empty-objects)",
+    "with_aliases": "set of forms (--no-aliases)",
+}

@@ -1,0 +1,154 @@
+"""Where scoring happens: in this process, or in workers of a Ray cluster that each hold the model (docs/scaling.md).
+
+Light: neither torch nor Ray is imported before a model is loaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import re
+import secrets
+import socket
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from fluent_mlama.console import UserError, plain_number, whole_number
+from fluent_mlama.scoring.masked_contract import TypedQuery, TypedResult
+
+REACHABLE_WITHIN_S = 10.0
+Item = TypeVar("Item")
+AnyScorer = TypeVar("AnyScorer")
+Queries = Sequence[TypedQuery]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A Ray cluster and how to use it.
+
+    address: None starts one on this machine, for this run alone. workers: None = one for every ``gpus_per_worker`` GPUs
+    there are (without GPUs one a machine). gpus_per_worker: more than one for models spread with ``--device-map``.
+    """
+
+    address: str | None = None
+    workers: int | None = None
+    gpus_per_worker: int = 1
+
+
+def add_executor_arguments(parser: argparse.ArgumentParser) -> None:
+    """``--executor`` and what belongs to it."""
+    where = parser.add_argument_group("where to score")
+    where.add_argument(
+        "--executor",
+        choices=("local", "ray"),
+        default="local",
+        help="ray: several GPUs or machines (default: local)",
+    )
+    where.add_argument(
+        "--address",
+        type=_address,
+        metavar="HOST:PORT|auto",
+        help="ray: a cluster that runs already (default: this machine alone)",
+    )
+    where.add_argument(
+        "--workers",
+        type=whole_number(1),
+        metavar="N",
+        help="ray: models held at once (default: as many as there are GPUs)",
+    )
+    where.add_argument(
+        "--gpus-per-worker",
+        type=whole_number(1),
+        metavar="N",
+        help="ray: GPUs of each, for --device-map (default: 1)",
+    )
+
+
+def cluster_of(parsed: argparse.Namespace) -> Cluster | None:
+    """What was asked for; None for this process. Ray that is not installed is a ``UserError``."""
+    if parsed.executor != "ray":
+        given = [
+            option
+            for option in ("address", "workers", "gpus_per_worker")
+            if getattr(parsed, option) is not None
+        ]
+        if given:
+            raise UserError(
+                f"--{given[0].replace('_', '-')} is about Ray workers; add --executor ray"
+            )
+        return None
+    if importlib.util.find_spec("ray") is None:
+        raise UserError(
+            "--executor ray needs Ray, which is not installed; run: pip install -r requirements-ray.txt"
+        )
+    return Cluster(parsed.address, parsed.workers, parsed.gpus_per_worker or 1)
+
+
+def _address(value: str) -> str:
+    host, _, port = value.rpartition(":")
+    if value != "auto" and not (
+        re.fullmatch(r"[\w.-]+|\[[0-9A-Fa-f:.]+\]", host) and 0 < (plain_number(port) or 0) < 65536
+    ):
+        raise argparse.ArgumentTypeError(
+            f"{value!r} is no address; give HOST:PORT, for example 10.0.0.1:6379, or auto"
+        )
+    return value
+
+
+def _check_reachable(address: str | None) -> None:
+    """``UserError`` where nothing listens: Ray itself would try for a minute, with warnings of its own."""
+    if address in {None, "auto"}:
+        return
+    host, _, port = str(address).rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=REACHABLE_WITHIN_S).close()
+    except (OSError, UnicodeError) as error:
+        raise UserError(
+            f"no Ray cluster at --address {address} ({error}); start one as docs/scaling.md says"
+        ) from None
+
+
+def load_in(
+    cluster: Cluster | None, load: Callable[..., AnyScorer], *arguments: Any, **options: Any
+) -> AnyScorer:
+    """``load(*arguments, **options)`` here, or in every worker of the cluster behind a scorer of the same verbs.
+
+    load: a function of a module, which the workers import by its name.
+    """
+    if cluster is None:
+        return load(*arguments, **options)
+    _check_reachable(cluster.address)
+    os.environ.setdefault(
+        "RAY_USAGE_STATS_ENABLED", "0"
+    )  # Ray reads its settings when it is imported
+    if cluster.address is None:  # nobody without the token may use this run's own cluster
+        os.environ.setdefault(
+            "RAY_worker_niceness", "0"
+        )  # 15 otherwise: behind whatever else the machine does
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    from fluent_mlama.scoring.cluster import ClusterScorer
+
+    return ClusterScorer(cluster, load, arguments, options)  # type: ignore[return-value]
+
+
+def typed_chunks(scorer: Any, chunks: Iterable[Queries]) -> Iterator[list[TypedResult]]:
+    """The results of each chunk of typed queries to a masked scorer, in order, wherever that one scores."""
+    if hasattr(scorer, "typed_chunks"):
+        yield from scorer.typed_chunks(chunks)
+        return
+    for queries in chunks:
+        yield scorer.typed(queries)
+
+
+def in_order(numbered: Iterable[tuple[int, Item]]) -> Iterator[Item]:
+    """What comes with the numbers 0, 1, 2 … in whatever order, put in order: each as soon as all before it are there."""
+    waiting: dict[int, Item] = {}
+    turn = 0
+    for number, item in numbered:
+        waiting[number] = item
+        while turn in waiting:
+            yield waiting.pop(turn)
+            turn += 1

@@ -1,0 +1,139 @@
+"""The model as a body that makes hidden states and a head that reads chosen rows of them, and what is read there.
+
+A head applied by hand to a few rows at a time keeps memory small (rows × vocabulary is the largest thing there is), but
+it misses what some models do to their logits (scales, soft caps). The load-time check decides; where it fails, the
+model's own forward computes the logits of the wanted rows (``logits_to_keep``).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fluent_mlama.scoring.contract import Arithmetic
+from fluent_mlama.scoring.packed_linear import PackedHead
+
+HEAD_ROWS = 128
+"""Rows of logits that exist at one time when the head is applied by hand."""
+SLICED_ROWS = 1024
+"""Rows that a packed head reads at one time, a slice of the vocabulary each."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadRows:
+    """Rows ``hidden`` whose logits are made slice by slice when they are read, never all at once."""
+
+    head: PackedHead
+    hidden: Tensor
+
+    def __len__(self) -> int:
+        return len(self.hidden)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the rows lie."""
+        return self.hidden.device
+
+
+class Network:
+    """Rows of logits out of ``model`` by one of two ways (``head_by_hand``)."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.body: Any = getattr(model, model.base_model_prefix, None)
+        self.can_apply_head = (
+            self.body is not None and self.body is not model and self.head is not None
+        )
+        self.head_by_hand = self.can_apply_head
+        self.accepts = set(inspect.signature(model.forward).parameters)
+
+    @property
+    def head(self) -> Any:
+        """The module that makes logits (looked up anew: packing replaces it)."""
+        return self.model.get_output_embeddings()
+
+    @property
+    def device(self) -> torch.device:
+        """Where input ids go."""
+        return self.model.get_input_embeddings().weight.device
+
+    @property
+    def vocabulary(self) -> int:
+        """Number of logits a row has."""
+        return int(self.model.config.get_text_config().vocab_size)
+
+    def rows(
+        self, inputs: dict[str, Any], batch: Tensor, position: Tensor, arithmetic: Arithmetic
+    ) -> Iterator[Tensor | HeadRows]:
+        """Logits at (batch, position), in chunks of rows ``[<= HEAD_ROWS, vocabulary]`` (one chunk if not by hand).
+
+        A packed head's chunks are rows still to be read; but the softmax of ``published-fp16`` wants whole rows.
+        """
+        inputs = {name: value for name, value in inputs.items() if name in self.accepts}
+        if self.head_by_hand:
+            hidden = (
+                self.body(**inputs, use_cache=False)[0]
+                if "use_cache" in self.accepts
+                else self.body(**inputs)[0]
+            )
+            wanted = hidden[batch.to(hidden.device), position.to(hidden.device)]
+            del hidden
+            head = self.head
+            if isinstance(head, PackedHead) and arithmetic == "float32":
+                yield from (HeadRows(head, part) for part in wanted.split(SLICED_ROWS))
+                return
+            for part in wanted.split(HEAD_ROWS):
+                yield head(part)
+            return
+        keep: dict[str, Any] = {"use_cache": False} if "use_cache" in self.accepts else {}
+        if "logits_to_keep" in self.accepts:
+            kept, position = torch.unique(position, return_inverse=True)
+            keep["logits_to_keep"] = kept.to(self.device)
+        logits = self.model(**inputs, **keep).logits
+        yield logits[batch.to(logits.device), position.to(logits.device)]
+
+
+def read_edges(
+    chunks: Iterator[Tensor | HeadRows],
+    rows: NDArray[np.int64],
+    tokens: NDArray[np.int64],
+    arithmetic: Arithmetic,
+) -> NDArray[np.float64]:
+    """Log-probability of ``tokens[e]`` in row ``rows[e]`` of the logits that ``chunks`` bring one after the other."""
+    order = np.argsort(rows, kind="stable")
+    sorted_rows, sorted_tokens = rows[order], tokens[order]
+    read: list[Tensor] = []
+    start = 0
+    for chunk in chunks:
+        first, last = np.searchsorted(sorted_rows, (start, start + len(chunk)))
+        local = torch.from_numpy(sorted_rows[first:last] - start).to(chunk.device)
+        wanted = torch.from_numpy(sorted_tokens[first:last]).to(chunk.device)
+        read.append(_log_probabilities(chunk, local, wanted, arithmetic))
+        start += len(chunk)
+        del chunk  # the next one then takes its place, which is still in the processor's cache
+    result = np.empty(len(rows), dtype=np.float64)
+    result[order] = (
+        torch.cat([part.float() for part in read]).cpu().double().numpy() if read else ()
+    )
+    return result
+
+
+def _log_probabilities(
+    chunk: Tensor | HeadRows, rows: Tensor, tokens: Tensor, arithmetic: Arithmetic
+) -> Tensor:
+    """fp32 log-softmax, or what the published scorer did: softmax in fp16, then its logarithm in fp16."""
+    if isinstance(chunk, HeadRows):
+        return chunk.head.log_probabilities(chunk.hidden, rows, tokens)
+    if arithmetic == "published-fp16":
+        return torch.softmax(chunk.half(), dim=-1)[rows, tokens].log()
+    logits = chunk.float()
+    return torch.log_softmax(logits, dim=-1, out=logits)[
+        rows, tokens
+    ]  # in place: the chunk is ours and the largest thing there is

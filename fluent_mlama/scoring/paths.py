@@ -1,0 +1,151 @@
+"""The ways from trees to edge log-probabilities. All give the same numbers; they differ in what they compute twice.
+
+tree           several trees in one sequence, attention block by block (``tree_paths.py``)
+shared-prefix  the trees' common beginning once, its cache repeated for every continuation
+padded         every sequence whole, right-padded batches
+plain          every sequence whole and by itself
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fluent_mlama.scoring.contract import Arithmetic
+from fluent_mlama.scoring.network import Network, read_edges
+from fluent_mlama.scoring.trie import Tree
+
+Edges = NDArray[np.float64]
+
+
+class Path(Protocol):
+    """One way to score trees. mixes: several of them in one forward."""
+
+    name: str
+    mixes: bool
+    network: Network
+
+    def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
+        """Log-probability of every edge of every tree, tree by tree."""
+
+
+@dataclass(slots=True)
+class Work:
+    """Rows of one batch of one tree, and the edges read in it: edge ``edges[i]`` at (``rows[i]``, ``positions[i]``)."""
+
+    fed: list[Sequence[int]] = field(default_factory=list)
+    edges: list[int] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+
+    def add(self, fed: Sequence[int], edges: NDArray[np.int64], result: Edges) -> None:
+        """A row that feeds ``fed`` and reads ``edges`` (one a token); edges that have their place already are left out."""
+        new = [
+            (position, edge)
+            for position, edge in enumerate(edges.tolist())
+            if np.isnan(result[edge])
+        ]
+        if not new:
+            return
+        for position, edge in new:
+            result[edge] = 0.0
+            self.edges.append(edge)
+            self.rows.append(len(self.fed))
+            self.positions.append(position)
+        self.fed.append(fed)
+
+    def padded(self, pad_token: int) -> tuple[Tensor, Tensor]:
+        """Ids and attention mask ``[rows, longest]``, padded on the right."""
+        width = max(len(fed) for fed in self.fed)
+        ids = torch.full((len(self.fed), width), pad_token, dtype=torch.long)
+        mask = torch.zeros((len(self.fed), width), dtype=torch.long)
+        for row, fed in enumerate(self.fed):
+            ids[row, : len(fed)] = torch.tensor(fed)
+            mask[row, : len(fed)] = 1
+        return ids, mask
+
+    def read(
+        self,
+        network: Network,
+        inputs: dict[str, Any],
+        tree: Tree,
+        arithmetic: Arithmetic,
+        result: Edges,
+    ) -> None:
+        """Run one forward over ``inputs`` and put the edges' log-probabilities into ``result``."""
+        chunks = network.rows(
+            inputs, torch.tensor(self.rows), torch.tensor(self.positions), arithmetic
+        )
+        result[self.edges] = read_edges(
+            chunks, np.arange(len(self.edges)), tree.edge_tokens[self.edges], arithmetic
+        )
+
+
+def make_batches(
+    tree: Tree, trunk: int, end: int | None, token_budget: int, result: Edges
+) -> list[Work]:
+    """Batches of a tree's ``sequences[trunk:end]``, whose padded size fits the budget.
+
+    Longest first: shorter beginnings are then read in rows that are there anyway.
+    """
+    batches = [Work()]
+    for s in sorted(range(len(tree.sequences)), key=lambda s: -len(tree.sequences[s])):
+        fed = tree.sequences[s][trunk:end]
+        longest = len(batches[-1].fed[0]) if batches[-1].fed else len(fed)
+        if batches[-1].fed and (len(batches[-1].fed) + 1) * (trunk + longest) > token_budget:
+            batches.append(Work())
+        if fed:
+            batches[-1].add(fed, tree.paths[s][trunk:], result)
+    return [batch for batch in batches if batch.edges]
+
+
+class BatchedPath(ABC):
+    """One tree after the other, each in batches of at most ``token_budget`` tokens, right-padded."""
+
+    name: str
+    mixes = False
+
+    def __init__(self, network: Network, token_budget: int, pad_token: int) -> None:
+        self.network = network
+        self.token_budget = token_budget
+        self.pad_token = pad_token
+
+    def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
+        """See ``Path``. Every edge is read once, in the longest sequence that runs through it."""
+        return [self._one(tree, arithmetic) for tree in trees]
+
+    @abstractmethod
+    def _one(self, tree: Tree, arithmetic: Arithmetic) -> Edges:
+        """Log-probability of every edge of one tree."""
+
+
+class PaddedPath(BatchedPath):
+    """Whole sequences; ``plain`` if batches hold one, which is then fed to its last token, as one would by hand.
+
+    Nothing is read at the last token, but a model may choose its arithmetic by the length of what it is given.
+    """
+
+    def __init__(
+        self, network: Network, token_budget: int, pad_token: int, *, one_by_one: bool = False
+    ) -> None:
+        super().__init__(network, 1 if one_by_one else token_budget, pad_token)
+        self.name = "plain" if one_by_one else "padded"
+        self.end = None if one_by_one else -1
+
+    def _one(self, tree: Tree, arithmetic: Arithmetic) -> Edges:
+        result = np.full(len(tree.edge_rows), np.nan)
+        for batch in make_batches(tree, 0, self.end, self.token_budget, result):
+            ids, mask = batch.padded(self.pad_token)
+            inputs = {
+                "input_ids": ids.to(self.network.device),
+                "attention_mask": mask.to(self.network.device),
+            }
+            batch.read(self.network, inputs, tree, arithmetic, result)
+        return result

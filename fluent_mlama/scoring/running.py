@@ -1,0 +1,131 @@
+"""Trees through a path within the memory there is: forwards of bounded size, halved where memory runs out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+
+from fluent_mlama.console import UserError, note
+from fluent_mlama.scoring.contract import Arithmetic
+from fluent_mlama.scoring.devices import give_back_freed, release_memory
+from fluent_mlama.scoring.failures import is_out_of_memory
+from fluent_mlama.scoring.paths import Edges, PaddedPath, Path
+from fluent_mlama.scoring.trie import Ids, Tree, build_tree
+
+LOGITS_BYTES = 1 << 28
+"""Most that a forward may spend on logits where the model makes all wanted rows at once."""
+GIVE_BACK_EVERY = 8
+"""Forwards after which freed memory goes back to the system."""
+
+
+class Runner:
+    """Runs trees, by ``path`` as far as it ``covers`` their lengths, and by ``plain`` beyond.
+
+    forwards, splits, beyond: forwards so far, those halved for memory, and sequences that the path did not cover.
+    """
+
+    def __init__(
+        self, path: Path, plain: PaddedPath, token_budget: int, covers: Callable[[int], bool]
+    ) -> None:
+        self.path = path
+        self.plain = plain
+        self.token_budget = token_budget
+        self.covers = covers
+        self.forwards = 0
+        self.splits = 0
+        self.beyond = 0
+
+    def trees(self, sequences: Sequence[Ids]) -> list[Tree]:
+        """The sequences that the path covers in one tree, every other in its own; the first one begins the first tree.
+
+        Beyond its reach a path may be wrong because the model's arithmetic depends on the sequence's length, so that
+        nothing read in one sequence is true of another.
+        """
+        together = [sequence for sequence in sequences if self.covers(len(sequence))]
+        apart = [sequence for sequence in sequences if not self.covers(len(sequence))]
+        groups = [[sequence] for sequence in apart]
+        if together:
+            groups.insert(0 if together[0] == sequences[0] else 1, together)
+        return [build_tree(group) for group in groups]
+
+    def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
+        """Edge log-probabilities of every tree, in order."""
+        results: list[Edges] = [np.empty(0)] * len(trees)
+        for path, forward in self._forwards(trees):
+            for number, edges in zip(
+                forward, self._run(path, [trees[n] for n in forward], arithmetic), strict=True
+            ):
+                results[number] = edges
+            self.forwards += 1
+            if self.forwards % GIVE_BACK_EVERY == 0:
+                give_back_freed()
+        return results
+
+    def _forwards(self, trees: Sequence[Tree]) -> list[tuple[Path, list[int]]]:
+        """Tree numbers by forward: next fit into the budget. What the path does not cover comes last."""
+        budget = self.token_budget
+        if not self.path.network.head_by_hand:
+            budget = min(budget, max(1, LOGITS_BYTES // (4 * self.path.network.vocabulary)))
+        forwards: list[tuple[Path, list[int]]] = []
+        beyond: list[int] = []
+        used = 0
+        for number, tree in enumerate(trees):
+            if tree.size == 0:  # a prompt of one token without candidates: nothing to read
+                continue
+            if not self.covers(tree.longest):
+                beyond.append(number)
+                self._count(tree.longest)
+                continue
+            if not forwards or used + tree.size > budget:
+                forwards.append((self.path, []))
+                used = 0
+            forwards[-1][1].append(number)
+            used += tree.size
+        return forwards + [(self.plain, [number]) for number in beyond]
+
+    def _count(self, length: int) -> None:
+        self.beyond += 1
+        if self.beyond == 1:
+            note(
+                f"path {self.path.name} cannot be shown right for a prompt with candidate of {length} tokens:"
+                " such texts are scored one by one (counted in run.json)"
+            )
+
+    def _run(self, path: Path, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
+        try:
+            with torch.inference_mode():
+                return path.run(trees, arithmetic)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+        release_memory()
+        self.splits += 1
+        if self.splits == 1:
+            note(
+                "out of memory: this forward is halved; its scores may differ by 5e-4 from an undivided run's (told in run.json)"
+            )
+        if len(trees) > 1:
+            middle = len(trees) // 2
+            return self._run(path, trees[:middle], arithmetic) + self._run(
+                path, trees[middle:], arithmetic
+            )
+        return [self._halved(path, trees[0], arithmetic)]
+
+    def _halved(self, path: Path, tree: Tree, arithmetic: Arithmetic) -> Edges:
+        """One tree as two, put together again."""
+        if len(tree.sequences) < 3:
+            raise UserError(
+                "too little memory for even one candidate; close other programs, or choose a smaller model or --dtype"
+            )
+        first, *others = tree.sequences
+        middle = len(others) // 2
+        result = np.empty(len(tree.edge_rows))
+        where = {sequence: s for s, sequence in enumerate(tree.sequences)}
+        for half in (others[:middle], others[middle:]):
+            part = build_tree([first, *half])
+            (edges,) = self._run(path, [part], arithmetic)
+            for sequence, edge_path in zip(part.sequences, part.paths, strict=True):
+                result[tree.paths[where[sequence]]] = edges[edge_path]
+        return result

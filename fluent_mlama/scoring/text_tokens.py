@@ -1,0 +1,280 @@
+"""What a tokenizer does with a text: its own special tokens around it, where each token lies, where text may be cut."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import re
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tokenizers import Tokenizer
+
+from fluent_mlama.console import UserError
+from fluent_mlama.scoring.spelling import BYTE_TOKEN
+
+Ids = tuple[int, ...]
+
+
+class Spans(Protocol):
+    """Token ids with the characters of each: ``tokenizers.Encoding``, or ``_Aligned`` for tokenizers without offsets."""
+
+    @property
+    def ids(self) -> list[int]:
+        """Token ids."""
+
+    @property
+    def offsets(self) -> list[tuple[int, int]]:
+        """The span of each."""
+
+    def char_to_token(self, position: int) -> int | None:
+        """The first token that holds this character; None where no token does."""
+
+    def token_to_chars(self, token: int) -> tuple[int, int] | None:
+        """A token's span."""
+
+
+class TextTokeniser:
+    """A tokenizer, the special tokens that it puts around a text, and where in the text each token lies."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+        self.front, self.back = special_tokens_around(tokenizer)
+        self._offsets = _offset_tokenizer(tokenizer)
+        settings = json.loads(self._offsets.to_str()) if self._offsets is not None else None
+        self.cuts_before_blanks = settings is not None and _cuts_before_blanks(settings)
+        self._fuses_bytes = (
+            settings is not None
+            and settings["model"]["type"] == "Unigram"
+            and settings["model"]["byte_fallback"]
+        )
+        # Added tokens that swallow neighbouring blanks (RoBERTa's <mask>): a text that holds one is tokenised whole.
+        self.greedy = (
+            tuple(t["content"] for t in settings["added_tokens"] if _is_greedy(t))
+            if settings is not None
+            else ()
+        )
+
+    def alone(self, texts: Sequence[str]) -> list[Ids]:
+        """Token ids of each text without special tokens."""
+        if not texts:
+            return []
+        encoded = self.tokenizer(
+            list(texts),
+            add_special_tokens=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+        )
+        return [tuple(ids) for ids in encoded["input_ids"]]
+
+    def spans(self, texts: Iterable[str]) -> dict[str, Spans]:
+        """Each distinct text without special tokens, with the character span of every token."""
+        distinct = list(dict.fromkeys(texts))
+        if not distinct:
+            return {}
+        if self._offsets is not None:
+            encoded: list[Any] = self._offsets.encode_batch(distinct, add_special_tokens=False)
+            if self._fuses_bytes:
+                encoded = [_bytes_by_character(one) for one in encoded]
+            return dict(zip(distinct, encoded, strict=True))
+        return {
+            text: _align(self.tokenizer, text, ids)
+            for text, ids in zip(distinct, self.alone(distinct), strict=True)
+        }
+
+
+def special_tokens_around(tokenizer: Any) -> tuple[Ids, Ids]:
+    """What the tokenizer puts before and behind a text by default."""
+    texts = ("a", "1", ".", tokenizer.decode([len(tokenizer) // 2]))
+    for text in texts:
+        with_special, bare = (
+            tuple(tokenizer(text, add_special_tokens=add)["input_ids"]) for add in (True, False)
+        )
+        starts = [
+            n
+            for n in range(len(with_special) - len(bare) + 1)
+            if bare and with_special[n : n + len(bare)] == bare
+        ]
+        if len(starts) == 1:  # two where an unknown word is the prefix's token again
+            return with_special[: starts[0]], with_special[starts[0] + len(bare) :]
+    raise UserError(
+        f"tokenizer of {tokenizer.name_or_path} gives {', '.join(map(repr, texts))} other tokens with special tokens than"
+        " without, so its prefix cannot be told; check its files"
+    )
+
+
+def prefix_name(tokenizer: Any, prefix: Sequence[int]) -> str:
+    """For signatures: "0" for no prefix, "1" for the tokenizer's BOS, else the tokens' text (``</s>``, ``[CLS]``)."""
+    if tuple(prefix) == (tokenizer.bos_token_id,):
+        return "1"
+    return "".join(map(str, tokenizer.convert_ids_to_tokens(list(prefix)))) or "0"
+
+
+def tokenizer_identity(tokenizer: Any) -> str:
+    """Equal where token ids mean the same: the number of tokens and 16 hex digits of the vocabulary's sha256."""
+    meanings = sorted((number, token) for token, number in tokenizer.get_vocab().items())
+    return f"{len(meanings)}-{hashlib.sha256(json.dumps(meanings).encode()).hexdigest()[:16]}"
+
+
+def _offset_tokenizer(tokenizer: Any) -> Tokenizer | None:
+    """A copy of the fast tokenizer without its post-processor.
+
+    The post-processor of byte-level tokenizers trims white space from the spans (`` Paris`` would begin at its P), so
+    that a token across the prompt's trailing blank could not be seen.
+    """
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if not isinstance(backend, Tokenizer):
+        return None
+    copy = Tokenizer.from_str(backend.to_str())
+    copy.no_truncation()
+    copy.no_padding()
+    copy.encode_special_tokens = getattr(tokenizer, "split_special_tokens", False)
+    try:
+        copy.post_processor = None
+    except (TypeError, AttributeError):
+        from tokenizers.processors import Sequence as Processors
+
+        copy.post_processor = Processors([])
+    return copy
+
+
+# Normalizers that change characters where they are: what they make of a text, they make of its parts.
+_LOCAL = {
+    "BertNormalizer", "Precompiled", "Lowercase", "StripAccents", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Strip",
+}  # fmt: skip
+
+
+def _cuts_before_blanks(settings: Mapping[str, Any]) -> bool:
+    """Whether text is always cut in front of a blank that follows a letter, digit or mark, whatever stands around.
+
+    So it is with GPT-2's pattern: no alternative of it has white space behind anything else, and none looks back. So
+    it is where white space is dropped first and the words between are tokenised alone (BERT, XLM-R, T5), and where
+    blanks become ▁ that begin a word, also the first (ALBERT, XGLM).
+    """
+    model, first, *others = settings["model"], *_steps(settings["pre_tokenizer"], "pretokenizers")
+    kind = first.get("type")
+    if model.get("dropout"):
+        return False
+    if kind == "ByteLevel":
+        return settings["normalizer"] is None and first["use_regex"] and not others
+    words = kind in {"BertPreTokenizer", "WhitespaceSplit", "Whitespace"} and all(
+        step["type"] in {"Punctuation", "Digits"}
+        or (step["type"] == "Metaspace" and step["prepend_scheme"] != "first")
+        for step in others
+    )
+    pieces = (
+        kind == "Metaspace"
+        and first["split"]
+        and first["prepend_scheme"] == "always"
+        and not others
+    )
+    return (words or pieces) and all(map(_is_local, _steps(settings["normalizer"], "normalizers")))
+
+
+def _steps(settings: Mapping[str, Any] | None, name: str) -> list[Mapping[str, Any]]:
+    """A ``Sequence``'s parts, or the one part itself; one without a type where there is none."""
+    if settings is not None and settings["type"] == "Sequence":
+        return list(settings[name]) or [{}]
+    return [settings or {}]
+
+
+def _is_local(normalizer: Mapping[str, Any]) -> bool:
+    if normalizer.get("type") != "Replace":
+        return not normalizer or normalizer["type"] in _LOCAL
+    (pattern,) = normalizer["pattern"].values()
+    return pattern == " {2,}" or (
+        pattern.isprintable() and " " not in pattern and not set(pattern) & set("\\[](){}*+?^$|.")
+    )
+
+
+def _is_greedy(added_token: Mapping[str, Any]) -> bool:
+    """Whether an added token holds a blank or reaches for its neighbours."""
+    reaches = added_token["lstrip"] or added_token["rstrip"] or added_token["single_word"]
+    return reaches or " " in added_token["content"]
+
+
+def is_solid(character: str) -> bool:
+    """A character behind which a blank is a blank: no white space, none that is normalised away, no combining mark."""
+    return character.isalnum() or (character != "" and character in string.punctuation)
+
+
+@dataclass(frozen=True, slots=True)
+class _Aligned:
+    """Spans found by looking for each piece in the text, for tokenizers that give none."""
+
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+
+    def char_to_token(self, position: int) -> int | None:
+        """The first token that holds this character; None where no token does."""
+        return next(
+            (n for n, (start, end) in enumerate(self.offsets) if start <= position < end), None
+        )
+
+    def token_to_chars(self, token: int) -> tuple[int, int] | None:
+        """A token's span."""
+        return self.offsets[token]
+
+
+def _bytes_by_character(encoded: Any) -> _Aligned:
+    """Spans of byte tokens one character each: Unigram gives all bytes of a run of unknown characters one common span."""
+    ids, offsets, tokens = list(encoded.ids), list(encoded.offsets), encoded.tokens
+    first = 0
+    for (start, end), run in itertools.groupby(list(offsets)):
+        last = first + len(list(run))
+        raw = [BYTE_TOKEN.fullmatch(token) for token in tokens[first:last]]
+        characters = [
+            len(c.encode())
+            for c in bytes.fromhex("".join(b[1] for b in raw if b)).decode(errors="replace")
+        ]
+        if (
+            all(raw) and len(characters) == end - start and sum(characters) == last - first
+        ):  # not where characters were normalised away
+            offsets[first:last] = [
+                (start + n, start + n + 1) for n, size in enumerate(characters) for _ in range(size)
+            ]
+        first = last
+    return _Aligned(ids, offsets)
+
+
+def _align(tokenizer: Any, text: str, ids: Ids) -> _Aligned:
+    """Each piece where the text goes on with it; ``UserError`` where hardly a piece is in the text.
+
+    A piece's span begins where the one before ends, so that it has the white space before it. Pieces that are not in
+    the text as they are (unknown or normalised) share what lies between those around them.
+    """
+    offsets: list[tuple[int, int]] = []
+    place = waiting = missing = 0
+    for piece in tokenizer.convert_ids_to_tokens(list(ids)):
+        surface = (
+            piece.removeprefix("##")
+            .removesuffix("@@")
+            .removesuffix("</w>")
+            .replace("▁", " ")
+            .strip()
+        )
+        wanted = re.escape(
+            surface or " " * bool(waiting)
+        )  # a lone ▁ behind unknown pieces is the next blank
+        found = re.compile(wanted, re.IGNORECASE).search(text, place)
+        begin = found.start() if found else -1
+        if piece == tokenizer.unk_token or begin < 0 or (not waiting and text[place:begin].strip()):
+            waiting += 1
+            missing += piece != tokenizer.unk_token
+            continue
+        if waiting:
+            offsets += [(place, begin)] * waiting
+            place, waiting = begin, 0
+        blank = not surface and text[place : place + 1].isspace()
+        end = begin + max(len(surface), blank)
+        offsets.append((place, end))
+        place = end
+    if missing > len(ids) / 2:
+        raise UserError(
+            f"tokenizer of {tokenizer.name_or_path} gives no character offsets, and its pieces of {text[:60]!r} are not in that"
+            " text; use a model with a tokenizer.json, or protocol paper without tails"
+        )
+    return _Aligned(list(ids), offsets + [(place, len(text))] * waiting)

@@ -1,0 +1,151 @@
+"""Token sequences that share beginnings, as one tree in which every shared token is computed once.
+
+    prompt ── A ── B          sequences  prompt A B, prompt A C, prompt D
+           │    └─ C          fed        prompt, A           (nodes that something follows)
+           └─ D               edges      B and C read at A, A and D read at the prompt's last token
+
+A leaf is read, never fed: the probability of a last token stands in the row of the token before it. One edge belongs to
+each tree node but the roots; the score of a sequence is the sum over its edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = tuple[int, ...]
+NODE_LIMIT = 512
+"""Fed nodes a tree may have (attention within a tree grows with its square); large candidate sets are cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A tree over ``sequences``.
+
+    token_ids, depths: of the n fed nodes, parents before children; a root's depth is 0.
+    lines ``[n, longest]``: the nodes from a node's root down to itself, -1 behind it.
+    edge_rows, edge_tokens: an edge reads token ``edge_tokens[e]`` in the row of fed node ``edge_rows[e]``.
+    paths: for sequence s, the edges of its tokens 2..n.
+    """
+
+    sequences: tuple[Ids, ...]
+    token_ids: NDArray[np.int64]
+    depths: NDArray[np.int64]
+    lines: NDArray[np.int64]
+    edge_rows: NDArray[np.int64]
+    edge_tokens: NDArray[np.int64]
+    paths: tuple[NDArray[np.int64], ...]
+
+    @property
+    def size(self) -> int:
+        """Number of fed nodes."""
+        return len(self.token_ids)
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sequence."""
+        return max(map(len, self.sequences))
+
+    def ancestors(self) -> NDArray[np.bool_]:
+        """``[n, n]``: row i is True at i and at everything on the way from its root to it."""
+        mask = np.zeros((self.size, self.size + 1), dtype=np.bool_)
+        mask[np.arange(self.size)[:, None], self.lines] = (
+            True  # what is behind a line's end falls into the last column
+        )
+        return mask[:, :-1]
+
+
+def build_tree(sequences: Sequence[Ids]) -> Tree:
+    """The tree over ``sequences`` (each of at least one token; doubles and prefixes of others are welcome).
+
+    In sorted order a sequence shares with its neighbour whatever it shares with any before it: the rest of it is new.
+    """
+    order = sorted(range(len(sequences)), key=sequences.__getitem__)
+    lengths = np.array([len(sequences[s]) for s in order])
+    places = np.arange(lengths.max())
+    inside = places < lengths[:, None]
+    grid = np.full(inside.shape, -1, dtype=np.int64)
+    grid[inside] = np.fromiter(chain.from_iterable(sequences[s] for s in order), dtype=np.int64)
+    shared = np.zeros_like(inside)
+    np.logical_and.accumulate(inside[1:] & (grid[1:] == grid[:-1]), axis=1, out=shared[1:])
+    new = inside & ~shared
+    rows, depths = np.nonzero(new)
+    tokens, has_parent = grid[new], depths > 0
+    numbers = np.zeros_like(grid)
+    numbers[new] = np.arange(len(rows))
+    walks = np.maximum.accumulate(numbers, axis=0)  # a shared node is the youngest of its depth
+    parents = walks[rows[has_parent], depths[has_parent] - 1]
+    fed = np.zeros(len(rows), dtype=np.bool_)  # nodes with a child
+    fed[parents] = True
+    row = np.cumsum(fed) - 1
+    edges = (np.cumsum(has_parent) - 1)[walks]
+    place = np.argsort(order)
+    return Tree(
+        sequences=tuple(sequences),
+        token_ids=tokens[fed],
+        depths=depths[fed],
+        lines=np.where(places <= depths[fed][:, None], row[walks[rows[fed]]], -1),
+        edge_rows=row[parents],
+        edge_tokens=tokens[has_parent],
+        paths=tuple(
+            edges[i, 1:length]
+            for i, length in zip(place.tolist(), lengths[place].tolist(), strict=True)
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Sequences that go into one tree, the prompt first, and how many nodes that tree feeds."""
+
+    sequences: tuple[Ids, ...]
+    size: int
+
+
+def cut(prompt: Ids, candidates: Iterable[Ids], limit: int = NODE_LIMIT) -> list[Part]:
+    """Cut a candidate set so that each part's tree, prompt included, feeds at most ``limit`` nodes.
+
+    Sorted, so that neighbours share beginnings; the short prompt is fed again in every part. A prompt of more than half
+    the limit raises the limit to twice its length, and a single longer sequence makes a part of its own.
+    """
+    limit = max(limit, 2 * len(prompt))
+    distinct = {prompt, *candidates}
+    trunk = (
+        len(prompt) if all(sequence[: len(prompt)] == prompt for sequence in distinct) else 0
+    )  # no need to look there again
+    parts: list[Part] = []
+    inside: list[Ids] = []
+    size = 0
+    before: Ids = ()
+    for sequence in sorted(distinct, key=lambda sequence: sequence[trunk:]):
+        new = _new_nodes(before, sequence, trunk)
+        if inside and size + new > limit:
+            parts.append(Part((prompt, *inside), size))
+            inside, size, new = [], len(prompt) - 1, _new_nodes(prompt, sequence, trunk)
+        if sequence != prompt:
+            inside.append(sequence)
+        size += new
+        before = sequence
+    parts.append(Part((prompt, *inside), size))
+    return parts
+
+
+def _new_nodes(before: Ids, sequence: Ids, trunk: int) -> int:
+    """Proper beginnings of ``sequence`` that are not proper beginnings of ``before``, its neighbour in sorted order.
+
+    trunk: tokens at the beginning that are known to be common (unless ``before`` is empty).
+    """
+    shared = _common(before, sequence, trunk) if before else 0
+    return len(sequence) - 1 - min(shared, max(0, len(before) - 1))
+
+
+def _common(left: Ids, right: Ids, known: int) -> int:
+    """Length of the common beginning, of which ``known`` tokens need not be looked at."""
+    for place, (a, b) in enumerate(zip(left[known:], right[known:], strict=False), start=known):
+        if a != b:
+            return place
+    return min(len(left), len(right))
