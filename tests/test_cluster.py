@@ -158,7 +158,7 @@ def test_in_order() -> None:
 
 
 def test_how_many_workers_a_cluster_has_room_for() -> None:
-    count = pytest.importorskip("fluent_mlama.scoring.ray_pool").count_workers
+    count = pytest.importorskip("fluent_mlama.scoring.cluster").count_workers
     assert count(Cluster(), {"CPU": 64, "GPU": 8}, 2) == (1, 8)
     assert count(Cluster(gpus_per_worker=4), {"CPU": 64, "GPU": 8}, 2) == (4, 2)
     assert count(Cluster(workers=3), {"CPU": 64, "GPU": 8}, 2) == (1, 3)
@@ -230,7 +230,7 @@ class FakeActor:
 
 
 def pool_of(worker: type, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, FakeRay]:
-    module = pytest.importorskip("fluent_mlama.scoring.ray_pool")
+    module = pytest.importorskip("fluent_mlama.scoring.cluster")
     fake = FakeRay(worker)
     monkeypatch.setattr(module, "ray", fake)
     monkeypatch.setattr(module, "connect", lambda cluster: None)

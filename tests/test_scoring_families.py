@@ -20,7 +20,7 @@ from fluent_mlama.scoring.masked import MaskedScorer
 from fluent_mlama.scoring.masked_contract import TypedQuery
 from fluent_mlama.scoring.models import LoadedModel
 from fluent_mlama.scoring.planning import make_plan
-from fluent_mlama.scoring.spelling import readable, spellings
+from fluent_mlama.scoring.text_tokens import readable, spellings
 from fluent_mlama.scoring.tokens import PromptTokeniser, SlotTokeniser
 from tests.tokenizer_families import FAMILIES, facts, family, natural, sentences, unknown_is_bos
 

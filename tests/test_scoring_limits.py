@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from fluent_mlama.scoring.causal import CausalScorer
+from fluent_mlama.scoring.checking import first_layers
 from fluent_mlama.scoring.contract import Candidate, Request
 from fluent_mlama.scoring.selfcheck import Reach
-from fluent_mlama.scoring.shallow import first_layers
 from tests.long_tail import LONG_TAIL
 from tests.tiny import ARCHITECTURES, LIMITED, byte_level_tokenizer, tiny_model, tiny_scorer
 

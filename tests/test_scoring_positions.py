@@ -8,7 +8,7 @@ import pytest
 import torch
 import transformers
 
-from fluent_mlama.scoring.positions import usable_positions
+from fluent_mlama.scoring.network import usable_positions
 from tests.tiny_masked import MASKED, POSITIONS, tiny_masked_model
 
 CAUSAL: dict[str, dict[str, Any]] = {

@@ -18,13 +18,11 @@ from safetensors.torch import load_file, save_file
 from fluent_mlama.console import UserError
 from fluent_mlama.scoring import network as network_module
 from fluent_mlama.scoring import running
-from fluent_mlama.scoring.assembling import add_up, check
 from fluent_mlama.scoring.causal import CausalScorer
 from fluent_mlama.scoring.contract import Candidate, CandidateScore, Request, RequestScore
-from fluent_mlama.scoring.mapped import give_back, mapped_ranges
 from fluent_mlama.scoring.models import LoadedModel
-from fluent_mlama.scoring.packed_linear import CACHED_KERNELS
-from fluent_mlama.scoring.planning import make_plan
+from fluent_mlama.scoring.packed_linear import CACHED_KERNELS, give_back, mapped_ranges
+from fluent_mlama.scoring.planning import add_up, check, make_plan
 from fluent_mlama.scoring.selfcheck import PATHS
 from fluent_mlama.scoring.tokens import PromptTokeniser
 from fluent_mlama.scoring.trie import NODE_LIMIT, build_tree, cut

@@ -10,7 +10,7 @@ from fluent_mlama.console import UserError
 from fluent_mlama.cpopqa.ask import STOPS
 from fluent_mlama.scoring.contract import Request
 from fluent_mlama.scoring.models import LoadedModel
-from fluent_mlama.scoring.positions import usable_positions
+from fluent_mlama.scoring.network import usable_positions
 from fluent_mlama.scoring.tokens import PromptTokeniser
 
 

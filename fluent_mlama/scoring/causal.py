@@ -1,7 +1,7 @@
 """The causal engine: many candidates of many prompts in one exact pass.
 
-Planning (``planning.py``, ``tokens.py``, ``trie.py``) needs no model; a path (``paths.py``, ``tree_paths.py``), chosen at
-load by a check (``selfcheck.py``), turns trees into edge log-probabilities; ``assembling.py`` makes scores of them.
+Planning (``planning.py``, ``tokens.py``, ``trie.py``) needs no model; a path (``paths.py``), chosen at load by a check
+(``selfcheck.py``), turns trees into edge log-probabilities; ``planning.assemble`` turns those into scores.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 
 from fluent_mlama.console import UserError, note
-from fluent_mlama.scoring.assembling import assemble
-from fluent_mlama.scoring.comparing import seen_gaps
+from fluent_mlama.scoring.checking import seen_gaps
 from fluent_mlama.scoring.contract import (
     Arithmetic,
     Plan,
@@ -23,14 +22,11 @@ from fluent_mlama.scoring.contract import (
 )
 from fluent_mlama.scoring.devices import keep_freed
 from fluent_mlama.scoring.models import LoadedModel, load_model, versions
-from fluent_mlama.scoring.network import Network
-from fluent_mlama.scoring.plain_forwards import plain_path
-from fluent_mlama.scoring.planning import PlanState, make_plan
-from fluent_mlama.scoring.positions import usable_positions
+from fluent_mlama.scoring.network import Network, usable_positions
+from fluent_mlama.scoring.planning import PlanState, assemble, make_plan
 from fluent_mlama.scoring.running import Runner
-from fluent_mlama.scoring.selfcheck import PATHS, choose_path
-from fluent_mlama.scoring.spelling import spellings
-from fluent_mlama.scoring.text_tokens import tokenizer_identity
+from fluent_mlama.scoring.selfcheck import PATHS, choose_path, plain_path
+from fluent_mlama.scoring.text_tokens import spellings, tokenizer_identity
 from fluent_mlama.scoring.tokens import PromptTokeniser
 
 CPU_TOKEN_BUDGET = 3072
@@ -112,7 +108,7 @@ class CausalScorer:
     def score_pack(
         self, plan: Plan, number: int, arithmetic: Arithmetic = "float32"
     ) -> dict[int, RequestScore]:
-        """Score the requests of pack ``number``; natural logs. Scores that cannot be meant are UserErrors (``assembling.check``)."""
+        """Score the requests of pack ``number``; natural logs. Scores that cannot be meant are UserErrors (``planning.check``)."""
         state: PlanState = plan.state
         groups = state.packs[number]
         trees = [

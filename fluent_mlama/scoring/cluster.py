@@ -1,18 +1,24 @@
 """Scorers whose models live in the workers of a Ray cluster: the same verbs, and the same bytes, as a local one's.
 
 A plan is made once, by one worker, and sent to all. Packs are the slices: a pack's scores depend on the plan alone, so it
-does not matter who scores it, when, or how often.
+does not matter who scores it, when, or how often. ``Pool`` holds the workers. What dies or fails is replaced and its jobs
+are done again: Ray is told neither to restart actors nor to repeat their calls, so a job of a dead worker goes to the
+next free one at once, while the new worker still loads its model.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import logging
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import ray
 import torch
+from tenacity import retry, retry_if_not_exception_type, stop_after_attempt
 
 from fluent_mlama.console import UserError, note
 from fluent_mlama.scoring.contract import (
@@ -26,7 +32,6 @@ from fluent_mlama.scoring.contract import (
 )
 from fluent_mlama.scoring.executors import Cluster, Queries, in_order
 from fluent_mlama.scoring.masked_contract import TypedResult
-from fluent_mlama.scoring.ray_pool import Pool
 from fluent_mlama.scoring.text_tokens import TextTokeniser
 
 _COUNTERS = ("halved_for_memory", "beyond_reach")
@@ -189,3 +194,184 @@ class ClusterScorer:
                 f"the Ray workers have different GPUs ({' and '.join(sorted(self._gpus))}): last digits may depend on who scores what"
             )
             self._gpus.add("said")
+
+
+ATTEMPTS = 3
+"""So often a job may fail, or take its worker with it, before the run ends."""
+IN_FLIGHT = 2
+"""Jobs a worker has at a time: the next one waits at its door when it is done."""
+_STORE_BYTES = 1 << 29
+Job = tuple[Any, str, tuple[Any, ...]]
+"""(key, method of the worker, arguments)"""
+
+
+class Pool:
+    """Workers made by ``worker(threads, *arguments)``; see ``run``. One pool at a time has the cluster."""
+
+    _last: Pool | None = None
+
+    def __init__(self, cluster: Cluster, worker: type, arguments: tuple[Any, ...]) -> None:
+        if Pool._last is not None:
+            Pool._last.close()
+        connect(cluster)
+        gpus, self.size = count_workers(
+            cluster, ray.cluster_resources(), len([node for node in ray.nodes() if node["Alive"]])
+        )
+        threads = (
+            torch.get_num_threads()
+        )  # as many as a local run would have here: the same sums, bit by bit
+        environment = {"env_vars": {"OMP_NUM_THREADS": str(threads)}}
+        self._kind = ray.remote(
+            num_cpus=1, num_gpus=gpus, scheduling_strategy="SPREAD", runtime_env=environment
+        )(worker)
+        self._arguments = (threads, *arguments)
+        self._loading: dict[Any, Any] = {}
+        self._workers = [self._begin() for _ in range(self.size)]
+        self._deaths = 0
+        Pool._last = self
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[tuple[Any, Any]]:
+        """(key, result) of each job as it is done, in any order. A job is taken from ``jobs`` when a worker has room for it."""
+        source, again = iter(jobs), deque[Job]()
+        failures: Counter[Any] = Counter()
+        running: dict[Any, tuple[Job, Any]] = {}
+        while True:
+            job: Job | None = ("", "", ())
+            for worker in self._with_room(running):
+                job = again.popleft() if again else next(source, None)
+                if job is None:
+                    break
+                running[getattr(worker, job[1]).remote(*job[2])] = (job, worker)
+            if job is None and not running:
+                return
+            done, _ = ray.wait([*running, *self._loading], num_returns=1)
+            if done[0] in self._loading:
+                self._has_loaded(done[0])
+                continue
+            job, worker = running.pop(done[0])
+            try:
+                result = ray.get(done[0])
+            except ray.exceptions.RayError as error:
+                why = _why(error)
+                failures[job[0]] += 1
+                if failures[job[0]] >= ATTEMPTS:
+                    raise UserError(
+                        f"a Ray worker failed {ATTEMPTS} times at the same work: {why}"
+                    ) from error
+                self._replace(worker, why)
+                again.append(job)
+                continue
+            yield job[0], result
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """The result of one job."""
+        return next(self.run([(None, method, arguments)]))[1]
+
+    def close(self) -> None:
+        """End the workers, so that the next model finds room."""
+        for worker in self._workers:
+            ray.kill(worker)
+        self._workers, self._loading = [], {}
+
+    def _begin(self) -> Any:
+        """A worker that begins to load its model."""
+        worker = self._kind.remote(*self._arguments)
+        self._loading[worker.load.remote()] = worker
+        return worker
+
+    def _has_loaded(self, loaded: Any) -> None:
+        worker = self._loading.pop(loaded)
+        try:
+            ray.get(loaded)
+        except ray.exceptions.RayError as error:
+            self._replace(worker, _why(error))
+
+    def _with_room(self, running: Mapping[Any, tuple[Job, Any]]) -> Iterator[Any]:
+        """Workers that have their model, by the number of jobs they have, the idle ones first, each as often as it has room."""
+        load = Counter(id(worker) for _, worker in running.values())
+        loading = {id(worker) for worker in self._loading.values()}
+        for depth in range(IN_FLIGHT):
+            yield from (
+                worker
+                for worker in list(self._workers)
+                if load[id(worker)] <= depth and id(worker) not in loading
+            )
+
+    def _replace(self, worker: Any, why: str) -> None:
+        """A new worker in place of one that failed. Its other jobs fail too, and come here when it is gone already."""
+        if worker not in self._workers:
+            return
+        self._deaths += 1
+        if self._deaths > ATTEMPTS * self.size:
+            raise UserError(f"Ray workers failed {self._deaths} times; the last: {why}")
+        note(f"a Ray worker failed and is replaced, its work is done again: {why}")
+        ray.kill(worker)
+        self._workers[self._workers.index(worker)] = self._begin()
+
+
+def connect(cluster: Cluster) -> None:
+    """Join the cluster at its address, or start one for this run, on the loopback interface."""
+    if ray.is_initialized():
+        return
+    quiet = {"log_to_driver": False, "logging_level": logging.CRITICAL}
+    if cluster.address is None:
+        try:
+            _start(max(2, os.cpu_count() or 1), quiet)
+        except Exception as error:  # Ray has no class of errors of its own for this
+            raise UserError(
+                f"Ray does not start on this machine ({_first_line(error)}); RAY_TMPDIR chooses its folder"
+            ) from error
+        return
+    try:
+        ray.init(address=cluster.address, **quiet)
+    except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
+        told = f"no Ray cluster at --address {cluster.address} ({_first_line(error)}); start one as docs/scaling.md says"
+        raise UserError(told) from error
+
+
+@retry(retry=retry_if_not_exception_type(OSError), stop=stop_after_attempt(ATTEMPTS), reraise=True)
+def _start(cpus: int, quiet: Mapping[str, Any]) -> None:
+    """A cluster of this machine; Ray gives up when its parts are not up within 30 s, as on a very busy machine."""
+    try:
+        ray.init(
+            num_cpus=cpus,
+            include_dashboard=False,
+            object_store_memory=_STORE_BYTES,
+            _node_ip_address="127.0.0.1",
+            **quiet,
+        )
+    except BaseException:
+        ray.shutdown()
+        raise
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+
+
+def count_workers(
+    cluster: Cluster, resources: Mapping[str, float], machines: int
+) -> tuple[int, int]:
+    """(GPUs a worker, workers); ``UserError`` where the cluster has too little for what was asked."""
+    gpus = int(resources.get("GPU", 0))
+    each = cluster.gpus_per_worker if gpus else 0
+    if gpus == 0 and cluster.gpus_per_worker > 1:
+        raise UserError(f"--gpus-per-worker {cluster.gpus_per_worker}: the Ray cluster has no GPU")
+    most = gpus // each if each else int(resources.get("CPU", 0))
+    wanted = cluster.workers or (most if each else machines)
+    if wanted > most or most == 0:
+        there = f"{gpus} GPUs, {each} a worker" if each else f"{most} CPUs, one a worker"
+        raise UserError(
+            f"--workers {cluster.workers or 1}: the Ray cluster has {there}, room for {most}; ask for fewer, or add machines"
+        )
+    return each, wanted
+
+
+def _why(error: Exception) -> str:
+    """Why a job failed, in one line. What the user can mend ends the run: it fails everywhere."""
+    cause = getattr(error, "cause", None)
+    if isinstance(cause, UserError):
+        raise UserError(str(cause)) from None
+    told = cause if cause is not None else error
+    lines = str(told).strip().splitlines() or [""]
+    return f"{type(told).__name__}: {lines[-1 if cause is not None else 0].strip()[:200]}"

@@ -14,14 +14,13 @@ import torch
 from torch import Tensor
 
 from fluent_mlama.console import UserError, note
-from fluent_mlama.scoring.comparing import seen_gaps
+from fluent_mlama.scoring.checking import seen_gaps
 from fluent_mlama.scoring.contract import ScorerDescription, Tokenisation
 from fluent_mlama.scoring.masked_check import choose_batches
 from fluent_mlama.scoring.masked_contract import Ids, PieceScore, TypedQuery, TypedResult
 from fluent_mlama.scoring.masked_network import Copy, MaskedNetwork
 from fluent_mlama.scoring.models import LoadedModel, load_model, versions
-from fluent_mlama.scoring.spelling import readable
-from fluent_mlama.scoring.text_tokens import prefix_name, tokenizer_identity
+from fluent_mlama.scoring.text_tokens import prefix_name, readable, tokenizer_identity
 from fluent_mlama.scoring.tokens import Context, Filling, SlotTokeniser, SlotTokens, tokens_in
 
 TOKEN_BUDGET = 2048

@@ -20,7 +20,7 @@ from torch import Tensor
 from fluent_mlama.console import UserError
 from fluent_mlama.scoring.failures import is_out_of_memory
 from fluent_mlama.scoring.models import LoadedModel
-from fluent_mlama.scoring.positions import usable_positions
+from fluent_mlama.scoring.network import usable_positions
 
 BATCHINGS = ("padded", "equal-lengths", "plain")
 REACH = 128

@@ -29,9 +29,8 @@ from transformers.utils import logging as transformers_logging
 
 from fluent_mlama.console import UserError
 from fluent_mlama.pickles import no_pickles, pickles_are_trusted
-from fluent_mlama.scoring.complete import check_weights, rowless_tokens
 from fluent_mlama.scoring.devices import check_memory, choose_device, choose_dtype, dtype_name
-from fluent_mlama.scoring.failures import INSTEAD, loading_error
+from fluent_mlama.scoring.failures import INSTEAD, check_weights, loading_error, rowless_tokens
 from fluent_mlama.scoring.identity import (
     ModelSource,
     locate,
