@@ -239,7 +239,7 @@ def load(asked: Arguments) -> Scorer:
     )
     description = scorer.describe()
     note(
-        f"{description.model}: {description.dtype} on {description.device}, scoring path {description.path} ({description.path_reason})"
+        f"{description.model}: {description.dtype} on {description.device}, scoring method {description.path} ({description.path_reason})"
     )
     return scorer
 

@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_iter
 
 from fluent_mlama.scoring.contract import Arithmetic, Candidate, Request, Tokenisation
 from fluent_mlama.scoring.masked_contract import TypedQuery
-from fluent_mlama.scoring.selfcheck import PATHS
+from fluent_mlama.scoring.selfcheck import METHODS
 from tests.mlama_world import tiny_masked
 from tests.tiny import byte_level_tokenizer, tiny_scorer
 
@@ -75,7 +75,7 @@ def test_the_stand_in_refuses_what_mps_refuses() -> None:
 
 
 @pytest.mark.parametrize("tokenisation", ["separate", "joint"])
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", METHODS)
 def test_every_causal_path_sums_on_the_cpu(path: str, tokenisation: Tokenisation) -> None:
     arithmetics: tuple[Arithmetic, ...] = ("float32", "published-fp16")
     with DeviceWithoutFloat64() as device:

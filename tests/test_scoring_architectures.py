@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fluent_mlama.scoring.causal import CausalScorer
 from fluent_mlama.scoring.contract import Candidate, Request, Tokenisation
-from fluent_mlama.scoring.selfcheck import PATHS
+from fluent_mlama.scoring.selfcheck import METHODS
 from tests.tiny import ARCHITECTURES, byte_level_tokenizer, plain_scores, tiny_scorer
 
 WORDS = ("ab", "cd", " ab", "abc", "ba", " ba")
@@ -80,7 +80,7 @@ def test_engine_equals_plain(
     assert largest_gap(scorer_for(architecture), asked, tokenisation) < GAP
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", METHODS)
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(asked=requests, tokenisation=st.sampled_from(["separate", "joint"]))
 def test_every_path_equals_plain(

@@ -23,7 +23,7 @@ from fluent_mlama.scoring.contract import Candidate, CandidateScore, Request, Re
 from fluent_mlama.scoring.models import LoadedModel
 from fluent_mlama.scoring.packed_linear import CACHED_KERNELS, give_back, mapped_ranges
 from fluent_mlama.scoring.planning import add_up, check, make_plan
-from fluent_mlama.scoring.selfcheck import PATHS
+from fluent_mlama.scoring.selfcheck import METHODS
 from fluent_mlama.scoring.tokens import PromptTokeniser
 from fluent_mlama.scoring.trie import NODE_LIMIT, build_tree, cut
 from tests.tiny import ARCHITECTURES, byte_level_tokenizer, plain_scores, tiny_model, tiny_scorer
@@ -107,7 +107,7 @@ def test_a_model_of_few_positions_is_checked_with_what_fits(
 FIFTY_TWO = [f"{'abcdefgh'[n % 8]}{'xyz' * (n % 4)}{n}" for n in range(52)]
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", METHODS)
 def test_path_budget_and_order_change_nothing(path: str) -> None:
     base = tiny_scorer("llama", byte_level_tokenizer(words=("ab", "xyz")))
     expected = {
@@ -326,7 +326,7 @@ def test_out_of_memory_halves_the_forward_and_is_told(monkeypatch: pytest.Monkey
     scorer = tiny_scorer("llama", byte_level_tokenizer())
     asked = [request("a prompt", *FIFTY_TWO), request("another", "x", "y")]
     expected = scorer.score(asked, tokenisation="separate")
-    run = scorer.runner.path.run
+    run = scorer.runner.method.run
 
     def small_machine(trees: list, arithmetic: str) -> list:
         if sum(tree.size for tree in trees) > 40:
@@ -335,13 +335,15 @@ def test_out_of_memory_halves_the_forward_and_is_told(monkeypatch: pytest.Monkey
             )
         return run(trees, arithmetic)
 
-    monkeypatch.setattr(scorer.runner.path, "run", small_machine)
+    monkeypatch.setattr(scorer.runner.method, "run", small_machine)
     for mine, whole in zip(scorer.score(asked, tokenisation="separate"), expected, strict=True):
         assert [c.logprob for c in mine.candidates] == pytest.approx(
             [c.logprob for c in whole.candidates], abs=GAP
         )
     assert scorer.describe().self_check["halved_for_memory"] > 1
-    monkeypatch.setattr(scorer.runner.path, "run", lambda *_: (_ for _ in ()).throw(MemoryError()))
+    monkeypatch.setattr(
+        scorer.runner.method, "run", lambda *_: (_ for _ in ()).throw(MemoryError())
+    )
     with pytest.raises(UserError, match="too little memory for even one candidate"):
         scorer.score(asked, tokenisation="separate")
 

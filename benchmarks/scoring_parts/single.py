@@ -150,7 +150,7 @@ def host(inputs: dict[str, Any]) -> dict[str, Any]:
                 Blocks.of(trees)
                 return [-1.0 - np.arange(len(tree.edge_rows)) / 7 for tree in trees]
 
-            run, scorer.runner.path.run = scorer.runner.path.run, no_model
+            run, scorer.runner.method.run = scorer.runner.method.run, no_model
             scorer.score(requests, tokenisation=tokenisation)
             runs = [
                 measured(
@@ -158,7 +158,7 @@ def host(inputs: dict[str, Any]) -> dict[str, Any]:
                 )
                 for _ in range(5)
             ]
-            scorer.runner.path.run = run
+            scorer.runner.method.run = run
             seconds = float(np.median([seconds for _, seconds, _ in runs]))
             result[f"{name} {tokenisation}"] = {
                 "ms_per_fact": 1000 * seconds / 20,

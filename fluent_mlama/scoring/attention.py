@@ -31,8 +31,8 @@ KEY_STEP = 16
 _UNKNOWN = ("s_aux", "position_bias", "alibi", "head_mask", "relative_position_bias")
 
 
-class PathRefused(Exception):
-    """A path cannot serve this model; its text says why, and the next path is tried."""
+class MethodRefused(Exception):
+    """A scoring method cannot serve this model; its text says why, and the next one is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def _cut(tree: Tree, first: int) -> Iterator[Block]:
     rows = np.arange(count * BLOCK_ROWS).reshape(count, BLOCK_ROWS)
     rows = np.minimum(rows, tree.size - 1)
     seen = np.zeros((count, BLOCK_ROWS, -(-tree.size // KEY_STEP) * KEY_STEP), dtype=np.bool_)
-    seen[:, :, : tree.size] = tree.ancestors()[rows]
+    seen[:, :, : tree.size] = tree.ancestor_mask()[rows]
     by_any = seen.any(axis=1)
     seen_first = np.argsort(~by_any, axis=1, kind="stable")
     for number, width in enumerate((-(-by_any.sum(axis=1) // KEY_STEP) * KEY_STEP).tolist()):
@@ -179,7 +179,7 @@ def tree_attention(
         )
     unknown = [name for name in _UNKNOWN if unused.get(name) is not None]
     if unknown:
-        raise PathRefused(f"attention wants {', '.join(unknown)}, which tree masks do not know")
+        raise MethodRefused(f"attention wants {', '.join(unknown)}, which tree masks do not know")
     blocks.calls += 1
     heads, key_heads = query.shape[1], key.shape[1]
     groups = heads // key_heads

@@ -1,6 +1,6 @@
 """The causal engine: many candidates of many prompts in one exact pass.
 
-Planning (``planning.py``, ``tokens.py``, ``trie.py``) needs no model; a path (``paths.py``), chosen at load by a check
+Planning (``planning.py``, ``tokens.py``, ``trie.py``) needs no model; a scoring method (``methods.py``), chosen at load by a check
 (``selfcheck.py``), turns trees into edge log-probabilities; ``planning.assemble`` turns those into scores.
 """
 
@@ -25,7 +25,7 @@ from fluent_mlama.scoring.models import LoadedModel, load_model, versions
 from fluent_mlama.scoring.network import Network, usable_positions
 from fluent_mlama.scoring.planning import PlanState, assemble, make_plan
 from fluent_mlama.scoring.running import Runner
-from fluent_mlama.scoring.selfcheck import PATHS, choose_path, plain_path
+from fluent_mlama.scoring.selfcheck import METHODS, choose_method, plain_method
 from fluent_mlama.scoring.text_tokens import spellings, tokenizer_identity
 from fluent_mlama.scoring.tokens import PromptTokeniser
 
@@ -36,7 +36,7 @@ GPU_TOKEN_BUDGET = 8192
 class CausalScorer:
     """Implements ``fluent_mlama.scoring.contract.Scorer`` for a loaded causal model.
 
-    path: ``auto`` or one of ``selfcheck.PATHS``. token_budget: fed tokens a forward (and pack) may have. add_bos: None for
+    path: ``auto`` or one of ``selfcheck.METHODS``. token_budget: fed tokens a forward (and pack) may have. add_bos: None for
     the rule of ``tokens.py``. packed: put the weights in oneDNN's order where that is possible. share_prompts: score
     equal prompts once.
     """
@@ -60,26 +60,26 @@ class CausalScorer:
         self.max_length = usable_positions(loaded.model)
         self.tokenizer_identity = tokenizer_identity(loaded.tokenizer)
         network = Network(loaded.model)
-        self.choice = choose_path(
+        self.choice = choose_method(
             network, self.tokeniser, path, self.token_budget, self.max_length, packed=packed
         )
         if loaded.device.type == "cpu":
             keep_freed()
         self.runner = Runner(
-            self.choice.path, plain_path(network), self.token_budget, self.choice.reach.covers
+            self.choice.method, plain_method(network), self.token_budget, self.choice.reach.covers
         )
 
     def describe(self, tokenisation: Tokenisation = "separate") -> ScorerDescription:
         """What this scorer is; ``bos`` is told for the given tokenisation.
 
-        self_check also counts forwards that were halved for memory and sequences beyond the path's reach, so far.
+        self_check also counts forwards that were halved for memory and sequences beyond the method's reach, so far.
         """
         return ScorerDescription(
             model=self.loaded.name,
             revision=self.loaded.revision,
             dtype=self.loaded.dtype,
             device=str(self.loaded.device),
-            path=self.choice.path.name,
+            path=self.choice.method.name,
             path_reason=self.choice.reason,
             bos=self.tokeniser.prefix_name(tokenisation),
             self_check={
@@ -153,9 +153,9 @@ def load_scorer(
     token_budget: int | None = None,
     add_bos: bool | None = None,
 ) -> CausalScorer:
-    """Load a causal model (see ``models.load_model``) and choose, by a check, the fastest path that is right for it."""
-    if path != "auto" and path not in PATHS:
-        raise UserError(f"--path {path}: choose auto, {', '.join(PATHS)}")
+    """Load a causal model (see ``models.load_model``) and choose, by a check, the fastest scoring method that is right for it."""
+    if path != "auto" and path not in METHODS:
+        raise UserError(f"--path {path}: choose auto, {', '.join(METHODS)}")
     loaded = load_model(
         model,
         kind="causal",
@@ -168,6 +168,6 @@ def load_scorer(
     )
     scorer = CausalScorer(loaded, path=path, token_budget=token_budget, add_bos=add_bos)
     note(
-        f"scoring path: {scorer.choice.path.name} ({scorer.choice.reason}){seen_gaps(scorer.choice.record)}"
+        f"scoring method: {scorer.choice.method.name} ({scorer.choice.reason}){seen_gaps(scorer.choice.record)}"
     )
     return scorer

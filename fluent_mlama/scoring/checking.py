@@ -1,4 +1,4 @@
-"""What both checks at load share: how scores are compared, and a model's first layers to try a path on.
+"""What both checks at load share: how scores are compared, and a model's first layers to try a method on.
 
 The first layers form a model of its own, in float32: the same code at a price that fits beside the model. There are as
 many as it takes to have one of every kind: sliding and full attention, with and without positions, dense and of experts,
@@ -17,10 +17,10 @@ import torch
 from torch import nn
 
 from fluent_mlama.console import UserError
-from fluent_mlama.scoring.attention import PathRefused
+from fluent_mlama.scoring.attention import MethodRefused
 from fluent_mlama.scoring.failures import is_out_of_memory
+from fluent_mlama.scoring.methods import Edges
 from fluent_mlama.scoring.packed_linear import PackedHead, PackedLinear
-from fluent_mlama.scoring.paths import Edges
 
 TOLERANCE = {"float32": 1e-3, "16-bit": 1.0}
 """Largest gap of a candidate's summed log-probability between a way to score and plain forwards."""
@@ -45,7 +45,7 @@ def agree(
     """What ``score`` returns against plain scores: lists of arrays, each the scores of texts that are ranked together."""
     try:
         scores = score()
-    except (PathRefused, UserError) as refusal:
+    except (MethodRefused, UserError) as refusal:
         return Comparison(float("nan"), 0, str(refusal))
     except Exception as error:  # whatever a model's code raises on an input it was not made for is a reason, not a bug
         if is_out_of_memory(error):

@@ -23,7 +23,7 @@ from fluent_mlama.scoring.contract import (
     RequestScore,
     Tokenisation,
 )
-from fluent_mlama.scoring.paths import Edges
+from fluent_mlama.scoring.methods import Edges
 from fluent_mlama.scoring.tokens import PromptTokeniser, RequestTokens
 from fluent_mlama.scoring.trie import Ids, Part, Tree, cut
 

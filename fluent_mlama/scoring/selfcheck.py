@@ -1,9 +1,9 @@
-"""Which path is right for this model: what a run will meet, scored plainly and by each path, decides at load.
+"""Which method is right for this model: what a run will meet, scored plainly and by each method, decides at load.
 
-Two things are asked of a path. On the model itself, in the run's own number type, it must score a few sentences as plain
-forwards do. In float32, where all paths agree to rounding, its logic is tried on the model's first layers with a pack
+Two things are asked of a method. On the model itself, in the run's own number type, it must score a few sentences as plain
+forwards do. In float32, where all methods agree to rounding, its logic is tried on the model's first layers with a pack
 as large as the run's: long and short prompts, unequal endings, tokens far from their own depth. How long the sequences
-of that pack were is how far the path reaches: models change their arithmetic at some length (sliding windows, chunks,
+of that pack were is how far the method reaches: models change their arithmetic at some length (sliding windows, chunks,
 rope and temperature switches), and nobody can list all of them. The reach grows by the same check when longer texts come.
 
 In a pack a token's place in the sequence, its depth in its tree and its place among the keys are three different
@@ -31,14 +31,20 @@ from fluent_mlama.scoring.checking import (
 )
 from fluent_mlama.scoring.contract import Candidate, Request, Tokenisation
 from fluent_mlama.scoring.failures import is_out_of_memory
+from fluent_mlama.scoring.methods import (
+    Edges,
+    PaddedMethod,
+    ScoringMethod,
+    SharedPrefixMethod,
+    TreeMethod,
+)
 from fluent_mlama.scoring.network import Network
 from fluent_mlama.scoring.packed_linear import can_pack, pack, unpack
-from fluent_mlama.scoring.paths import Edges, PaddedPath, Path, SharedPrefixPath, TreePath
 from fluent_mlama.scoring.running import Runner
 from fluent_mlama.scoring.tokens import PromptTokeniser
 from fluent_mlama.scoring.trie import NODE_LIMIT, Ids, Tree, build_tree
 
-PATHS = ("tree", "shared-prefix", "padded", "plain")
+METHODS = ("tree", "shared-prefix", "padded", "plain")
 REACH = 512
 """Tokens of the longest sequence in the pack that is tried at load."""
 _LEAST_REACH = 8
@@ -46,9 +52,9 @@ _LEAST_REACH = 8
 
 @dataclass(slots=True)
 class Reach:
-    """Sequences of at most ``length`` tokens are right by a path; longer ones are tried when they come, until one fails.
+    """Sequences of at most ``length`` tokens are right by a method; longer ones are tried when they come, until one fails.
 
-    try_length: whether the path is right for sequences of up to so many tokens. most: what the model has positions for.
+    try_length: whether the method is right for sequences of up to so many tokens. most: what the model has positions for.
     """
 
     length: int
@@ -57,7 +63,7 @@ class Reach:
     closed: bool = False
 
     def covers(self, length: int) -> bool:
-        """Whether the path is right for a sequence of ``length`` tokens."""
+        """Whether the method is right for a sequence of ``length`` tokens."""
         while self.length < length and not self.closed:
             longer = (
                 2 * self.length
@@ -73,9 +79,9 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The path to use, how far, why, and what the check saw (for run.json)."""
+    """The method to use, how far, why, and what the check saw (for run.json)."""
 
-    path: Path
+    method: ScoringMethod
     reach: Reach
     reason: str
     record: dict[str, Any]
@@ -83,7 +89,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A path that agrees with plain forwards on sequences of up to ``reach`` tokens, and by how much."""
+    """A method that agrees with plain forwards on sequences of up to ``reach`` tokens, and by how much."""
 
     name: str
     by_hand: bool
@@ -157,7 +163,7 @@ class Check:
         return Trial(name, by_hand, length, seen)
 
     def at_length(self, probe: Network, name: str, by_hand: bool, length: int) -> Comparison:
-        """The path on the probe with a pack whose longest sequence has ``length`` tokens."""
+        """The method on the probe with a pack whose longest sequence has ``length`` tokens."""
         if length not in self._at_length:
             made = pack_of(length, self.token_budget, min(TOKENS, self.network.vocabulary))
             try:
@@ -178,24 +184,24 @@ class Check:
         return compare(self.runner(probe, name, by_hand), made, reference, TOLERANCE["float32"])
 
     def forget(self) -> None:
-        """Drop what was only needed to choose a path: the copy, and what was read with it."""
+        """Drop what was only needed to choose a method: the copy, and what was read with it."""
         self.probe = None
         self._at_length.clear()
 
     def runner(self, network: Network, name: str, by_hand: bool) -> Callable[[], Runner]:
-        """A path as a run would use it, if it can be built."""
+        """A method as a run would use it, if it can be built."""
 
         def build() -> Runner:
             network.head_by_hand = by_hand
             pad = self.tokeniser.tokenizer.pad_token_id or 0
             rows = len(network.model.get_input_embeddings().weight)
-            path = build_path(name, network, self.token_budget, pad if pad < rows else 0)
-            return Runner(path, plain_path(network), self.token_budget, lambda length: True)
+            method = build_method(name, network, self.token_budget, pad if pad < rows else 0)
+            return Runner(method, plain_method(network), self.token_budget, lambda length: True)
 
         return build
 
     def reaches(self, trial: Trial, length: int) -> bool:
-        """Whether the path is right for ``length`` tokens, tried after load: on a probe made for this."""
+        """Whether the method is right for ``length`` tokens, tried after load: on a probe made for this."""
         probe, _ = _probe(self.network)
         if probe is None:
             return False
@@ -204,7 +210,7 @@ class Check:
         return fits
 
 
-def choose_path(
+def choose_method(
     network: Network,
     tokeniser: PromptTokeniser,
     wanted: str,
@@ -213,22 +219,22 @@ def choose_path(
     *,
     packed: bool = True,
 ) -> Choice:
-    """The path that agrees with plain forwards furthest, the fastest of them (or ``wanted``), with packed weights if possible.
+    """The method that agrees with plain forwards furthest, the fastest of them (or ``wanted``), with packed weights if possible.
 
-    Raises UserError for an unknown name and for a wanted path that fails the check.
+    Raises UserError for an unknown name and for a wanted method that fails the check.
     """
-    if wanted != "auto" and wanted not in PATHS:
-        raise UserError(f"scoring path {wanted!r}: choose auto, {', '.join(PATHS)}")
+    if wanted != "auto" and wanted not in METHODS:
+        raise UserError(f"scoring method {wanted!r}: choose auto, {', '.join(METHODS)}")
     check = Check(network, tokeniser, token_budget, positions)
     refused: dict[str, str] = {}
-    trials = check.trials(PATHS if wanted == "auto" else (wanted,), refused)
+    trials = check.trials(METHODS if wanted == "auto" else (wanted,), refused)
     if not trials and wanted != "auto":
         raise UserError(
-            f"scoring path {wanted} does not work with this model: {'; '.join(refused.values())}; use path auto"
+            f"scoring method {wanted} does not work with this model: {'; '.join(refused.values())}; use method auto"
         )
     # if nothing is right, not even what a sequence shares with another is: each in a forward of its own
     best = max(trials, key=lambda trial: trial.reach, default=Trial("plain", False, 0, {}))
-    path = check.runner(network, best.name, best.by_hand)().path
+    method = check.runner(network, best.name, best.by_hand)().method
     reach = Reach(
         best.reach,
         lambda length: check.reaches(best, length),
@@ -244,16 +250,16 @@ def choose_path(
         "packed_linear": _pack(check, best) if packed else "no: not asked for",
     }
     check.forget()
-    return Choice(path, reach, reason_for(best.name, wanted, refused), record)
+    return Choice(method, reach, reason_for(best.name, wanted, refused), record)
 
 
-def build_path(name: str, network: Network, token_budget: int, pad_token: int) -> Path:
-    """A path by its name. Raises PathRefused where the model cannot take it."""
+def build_method(name: str, network: Network, token_budget: int, pad_token: int) -> ScoringMethod:
+    """A method by its name. Raises MethodRefused where the model cannot take it."""
     if name == "tree":
-        return TreePath(network)
+        return TreeMethod(network)
     if name == "shared-prefix":
-        return SharedPrefixPath(network, token_budget, pad_token)
-    return PaddedPath(network, token_budget, pad_token, one_by_one=name == "plain")
+        return SharedPrefixMethod(network, token_budget, pad_token)
+    return PaddedMethod(network, token_budget, pad_token, one_by_one=name == "plain")
 
 
 def _probe(network: Network) -> tuple[Network | None, str]:
@@ -265,7 +271,7 @@ def _probe(network: Network) -> tuple[Network | None, str]:
         if network.model.dtype == torch.float32:
             return network, "the model"
         note(
-            f"the scoring paths cannot be checked in float32: {type(error).__name__} while copying the first layers"
+            f"the scoring methods cannot be checked in float32: {type(error).__name__} while copying the first layers"
         )
         return None, f"nothing: {type(error).__name__}"
 
@@ -420,9 +426,9 @@ Alone = Mapping[tuple[int, int], Edges]
 """(tree, sequence) -> log-probabilities of its tokens 2..n, from a plain forward of that sequence."""
 
 
-def plain_path(network: Network) -> PaddedPath:
+def plain_method(network: Network) -> PaddedMethod:
     """One sequence at a time."""
-    return PaddedPath(network, 1, 0, one_by_one=True)
+    return PaddedMethod(network, 1, 0, one_by_one=True)
 
 
 def alone(network: Network, made: Pack) -> Alone:
@@ -432,7 +438,7 @@ def alone(network: Network, made: Pack) -> Alone:
     with torch.inference_mode():
         for t, s in made.chosen:
             single = build_tree([made.trees[t].sequences[s]])
-            result[t, s] = plain_path(network).run([single], "float32")[0][single.paths[0]]
+            result[t, s] = plain_method(network).run([single], "float32")[0][single.paths[0]]
     network.head_by_hand = by_hand
     if any(np.isnan(values).any() for values in result.values()):
         raise UserError(
@@ -444,12 +450,12 @@ def alone(network: Network, made: Pack) -> Alone:
 def compare(
     build: Callable[[], Runner], made: Pack, reference: Alone, tolerance: float
 ) -> Comparison:
-    """Run the path that ``build`` makes and hold it against the reference: the ends of sequences, ranked, and the rest."""
+    """Run the method that ``build`` makes and hold it against the reference: the ends of sequences, ranked, and the rest."""
     compared = sorted({t for t, _ in made.chosen})
 
     def score() -> list[Edges]:
         runner = build()
-        numbers = range(len(made.trees)) if runner.path.mixes else compared
+        numbers = range(len(made.trees)) if runner.method.mixes else compared
         edges = dict(
             zip(numbers, runner.run([made.trees[t] for t in numbers], "float32"), strict=True)
         )

@@ -27,7 +27,7 @@ class Tree:
     """A tree over ``sequences``.
 
     token_ids, depths: of the n fed nodes, parents before children; a root's depth is 0.
-    lines ``[n, longest]``: the nodes from a node's root down to itself, -1 behind it.
+    ancestors ``[n, max_length]``: the nodes from a node's root down to itself, then -1.
     edge_rows, edge_tokens: an edge reads token ``edge_tokens[e]`` in the row of fed node ``edge_rows[e]``.
     paths: for sequence s, the edges of its tokens 2..n.
     """
@@ -35,7 +35,7 @@ class Tree:
     sequences: tuple[Ids, ...]
     token_ids: NDArray[np.int64]
     depths: NDArray[np.int64]
-    lines: NDArray[np.int64]
+    ancestors: NDArray[np.int64]
     edge_rows: NDArray[np.int64]
     edge_tokens: NDArray[np.int64]
     paths: tuple[NDArray[np.int64], ...]
@@ -46,15 +46,15 @@ class Tree:
         return len(self.token_ids)
 
     @property
-    def longest(self) -> int:
+    def max_length(self) -> int:
         """Tokens of the longest sequence."""
         return max(map(len, self.sequences))
 
-    def ancestors(self) -> NDArray[np.bool_]:
+    def ancestor_mask(self) -> NDArray[np.bool_]:
         """``[n, n]``: row i is True at i and at everything on the way from its root to it."""
         mask = np.zeros((self.size, self.size + 1), dtype=np.bool_)
-        mask[np.arange(self.size)[:, None], self.lines] = (
-            True  # what is behind a line's end falls into the last column
+        mask[np.arange(self.size)[:, None], self.ancestors] = (
+            True  # the -1 behind a node falls into the last column, which is cut off
         )
         return mask[:, :-1]
 
@@ -88,7 +88,7 @@ def build_tree(sequences: Sequence[Ids]) -> Tree:
         sequences=tuple(sequences),
         token_ids=tokens[fed],
         depths=depths[fed],
-        lines=np.where(places <= depths[fed][:, None], row[walks[rows[fed]]], -1),
+        ancestors=np.where(places <= depths[fed][:, None], row[walks[rows[fed]]], -1),
         edge_rows=row[parents],
         edge_tokens=tokens[has_parent],
         paths=tuple(
@@ -114,18 +114,18 @@ def cut(prompt: Ids, candidates: Iterable[Ids], limit: int = NODE_LIMIT) -> list
     """
     limit = max(limit, 2 * len(prompt))
     distinct = {prompt, *candidates}
-    trunk = (
+    shared_prefix = (
         len(prompt) if all(sequence[: len(prompt)] == prompt for sequence in distinct) else 0
     )  # no need to look there again
     parts: list[Part] = []
     inside: list[Ids] = []
     size = 0
     before: Ids = ()
-    for sequence in sorted(distinct, key=lambda sequence: sequence[trunk:]):
-        new = _new_nodes(before, sequence, trunk)
+    for sequence in sorted(distinct, key=lambda sequence: sequence[shared_prefix:]):
+        new = _new_nodes(before, sequence, shared_prefix)
         if inside and size + new > limit:
             parts.append(Part((prompt, *inside), size))
-            inside, size, new = [], len(prompt) - 1, _new_nodes(prompt, sequence, trunk)
+            inside, size, new = [], len(prompt) - 1, _new_nodes(prompt, sequence, shared_prefix)
         if sequence != prompt:
             inside.append(sequence)
         size += new
@@ -134,12 +134,12 @@ def cut(prompt: Ids, candidates: Iterable[Ids], limit: int = NODE_LIMIT) -> list
     return parts
 
 
-def _new_nodes(before: Ids, sequence: Ids, trunk: int) -> int:
+def _new_nodes(before: Ids, sequence: Ids, shared_prefix: int) -> int:
     """Proper beginnings of ``sequence`` that are not proper beginnings of ``before``, its neighbour in sorted order.
 
-    trunk: tokens at the beginning that are known to be common (unless ``before`` is empty).
+    shared_prefix: tokens at the beginning that are known to be common (unless ``before`` is empty).
     """
-    shared = _common(before, sequence, trunk) if before else 0
+    shared = _common(before, sequence, shared_prefix) if before else 0
     return len(sequence) - 1 - min(shared, max(0, len(before) - 1))
 
 

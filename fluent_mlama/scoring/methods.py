@@ -1,4 +1,4 @@
-"""From trees to edge log-probabilities. All paths give the same numbers; they differ in what they compute twice.
+"""From trees to edge log-probabilities. All methods give the same numbers; they differ in what they compute twice.
 
 tree           several trees in one sequence, attention block by block (``attention.py``)
 shared-prefix  the trees' common beginning once, its cache repeated for every continuation
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import DynamicCache
 
-from fluent_mlama.scoring.attention import Blocks, PathRefused, attending
+from fluent_mlama.scoring.attention import Blocks, MethodRefused, attending
 from fluent_mlama.scoring.contract import Arithmetic
 from fluent_mlama.scoring.network import Network, read_edges
 from fluent_mlama.scoring.trie import Tree
@@ -27,7 +27,7 @@ from fluent_mlama.scoring.trie import Tree
 Edges = NDArray[np.float64]
 
 
-class Path(Protocol):
+class ScoringMethod(Protocol):
     """One way to score trees. mixes: several of them in one forward."""
 
     name: str
@@ -91,24 +91,27 @@ class Work:
 
 
 def make_batches(
-    tree: Tree, trunk: int, end: int | None, token_budget: int, result: Edges
+    tree: Tree, shared_prefix: int, end: int | None, token_budget: int, result: Edges
 ) -> list[Work]:
-    """Batches of a tree's ``sequences[trunk:end]``, whose padded size fits the budget.
+    """Batches of a tree's ``sequences[shared_prefix:end]``, whose padded size fits the budget.
 
     Longest first: shorter beginnings are then read in rows that are there anyway.
     """
     batches = [Work()]
     for s in sorted(range(len(tree.sequences)), key=lambda s: -len(tree.sequences[s])):
-        fed = tree.sequences[s][trunk:end]
+        fed = tree.sequences[s][shared_prefix:end]
         longest = len(batches[-1].fed[0]) if batches[-1].fed else len(fed)
-        if batches[-1].fed and (len(batches[-1].fed) + 1) * (trunk + longest) > token_budget:
+        if (
+            batches[-1].fed
+            and (len(batches[-1].fed) + 1) * (shared_prefix + longest) > token_budget
+        ):
             batches.append(Work())
         if fed:
-            batches[-1].add(fed, tree.paths[s][trunk:], result)
+            batches[-1].add(fed, tree.paths[s][shared_prefix:], result)
     return [batch for batch in batches if batch.edges]
 
 
-class BatchedPath(ABC):
+class BatchedMethod(ABC):
     """One tree after the other, each in batches of at most ``token_budget`` tokens, right-padded."""
 
     name: str
@@ -120,7 +123,7 @@ class BatchedPath(ABC):
         self.pad_token = pad_token
 
     def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
-        """See ``Path``. Every edge is read once, in the longest sequence that runs through it."""
+        """See ``ScoringMethod``. Every edge is read once, in the longest sequence that runs through it."""
         return [self._one(tree, arithmetic) for tree in trees]
 
     @abstractmethod
@@ -128,7 +131,7 @@ class BatchedPath(ABC):
         """Log-probability of every edge of one tree."""
 
 
-class PaddedPath(BatchedPath):
+class PaddedMethod(BatchedMethod):
     """Whole sequences; ``plain`` if batches hold one, which is then fed to its last token, as one would by hand.
 
     Nothing is read at the last token, but a model may choose its arithmetic by the length of what it is given.
@@ -153,7 +156,7 @@ class PaddedPath(BatchedPath):
         return result
 
 
-class TreePath:
+class TreeMethod:
     """Several trees in one sequence, attention block by block through transformers' attention interface."""
 
     name = "tree"
@@ -162,19 +165,19 @@ class TreePath:
     def __init__(self, network: Network) -> None:
         require(network, "position_ids")
         if not getattr(network.model, "_supports_attention_backend", False):
-            raise PathRefused(
+            raise MethodRefused(
                 f"{type(network.model).__name__} does not use transformers' attention interface"
             )
         self.network = network
 
     def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
-        """See ``Path``."""
+        """See ``ScoringMethod``."""
         blocks = Blocks.of(trees)
         with attending(self.network.model, blocks):
             result = self._forward(trees, arithmetic)
         expected = self.network.model.config.get_text_config().num_hidden_layers
         if blocks.calls != expected:
-            raise PathRefused(f"tree attention ran in {blocks.calls} of {expected} layers")
+            raise MethodRefused(f"tree attention ran in {blocks.calls} of {expected} layers")
         return result
 
     def _forward(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
@@ -196,7 +199,7 @@ class TreePath:
         return np.split(edges, np.cumsum([len(tree.edge_rows) for tree in trees])[:-1])
 
 
-class SharedPrefixPath(BatchedPath):
+class SharedPrefixMethod(BatchedMethod):
     """A tree's common beginning once; its cache, repeated, in front of right-padded batches of the rest."""
 
     name = "shared-prefix"
@@ -205,32 +208,34 @@ class SharedPrefixPath(BatchedPath):
         require(network, "attention_mask")
         names = [name for name in ("cache", "past_key_values") if name in network.accepts]
         if not names:
-            raise PathRefused(f"{type(network.model).__name__} keeps no key-value cache")
+            raise MethodRefused(f"{type(network.model).__name__} keeps no key-value cache")
         self.cache_argument: str = names[0]
         super().__init__(network, token_budget, pad_token)
-        self.without_prefix = PaddedPath(network, token_budget, pad_token)
+        self.without_prefix = PaddedMethod(network, token_budget, pad_token)
 
     def _one(self, tree: Tree, arithmetic: Arithmetic) -> Edges:
-        trunk = _trunk(tree)
-        if not trunk:  # a prompt of one token, and a candidate that merges with it
+        shared_prefix = _shared_prefix(tree)
+        if not shared_prefix:  # a prompt of one token, and a candidate that merges with it
             return self.without_prefix.run([tree], arithmetic)[0]
         result = np.full(len(tree.edge_rows), np.nan)
-        prefix = tree.sequences[0][:trunk]
-        in_trunk = np.flatnonzero(
-            tree.edge_rows < trunk
-        )  # parents come first, so the trunk is rows 0 .. trunk - 1
+        prefix = tree.sequences[0][:shared_prefix]
+        in_prefix = np.flatnonzero(
+            tree.edge_rows < shared_prefix
+        )  # parents come first, so the shared_prefix is rows 0 .. shared_prefix - 1
         cache, chunks = self._prefill(
-            prefix, torch.from_numpy(tree.edge_rows[in_trunk]), arithmetic
+            prefix, torch.from_numpy(tree.edge_rows[in_prefix]), arithmetic
         )
-        result[in_trunk] = read_edges(
-            chunks, np.arange(len(in_trunk)), tree.edge_tokens[in_trunk], arithmetic
+        result[in_prefix] = read_edges(
+            chunks, np.arange(len(in_prefix)), tree.edge_tokens[in_prefix], arithmetic
         )
-        for batch in make_batches(tree, trunk, -1, self.token_budget, result):
+        for batch in make_batches(tree, shared_prefix, -1, self.token_budget, result):
             if cache is None:
                 cache, _ = self._prefill(prefix, None, arithmetic)
             cache.batch_repeat_interleave(len(batch.fed))
             ids, mask = batch.padded(self.pad_token)
-            full = torch.cat([torch.ones((len(batch.fed), trunk), dtype=torch.long), mask], dim=1)
+            full = torch.cat(
+                [torch.ones((len(batch.fed), shared_prefix), dtype=torch.long), mask], dim=1
+            )
             device = self.network.device
             inputs = {
                 "input_ids": ids.to(device),
@@ -238,7 +243,7 @@ class SharedPrefixPath(BatchedPath):
                 self.cache_argument: cache,
             }
             inputs["position_ids"] = (
-                (torch.arange(ids.shape[1]) + trunk).expand(ids.shape).to(device)
+                (torch.arange(ids.shape[1]) + shared_prefix).expand(ids.shape).to(device)
             )
             batch.read(self.network, inputs, tree, arithmetic, result)
             cache = None  # it was changed in place
@@ -262,7 +267,7 @@ class SharedPrefixPath(BatchedPath):
         )
 
 
-def _trunk(tree: Tree) -> int:
+def _shared_prefix(tree: Tree) -> int:
     """Fed nodes that all sequences share: the chain from the root to the first branching or the first end."""
     shortest = min(len(sequence) for sequence in tree.sequences)
     first = tree.sequences[0]
@@ -274,7 +279,7 @@ def _trunk(tree: Tree) -> int:
 
 
 def require(network: Network, *arguments: str) -> None:
-    """Refuse the path for a model whose forward does not take these arguments."""
+    """Refuse the method for a model whose forward does not take these arguments."""
     missing = [name for name in arguments if name not in network.accepts]
     if missing:
-        raise PathRefused(f"{type(network.model).__name__} takes no {' or '.join(missing)}")
+        raise MethodRefused(f"{type(network.model).__name__} takes no {' or '.join(missing)}")
