@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("FLUENT_CHECK", "always")  # a fault made in a test must be seen by the check
 
 ROOT = Path(__file__).resolve().parent.parent
 _DATA = Path(os.environ.get("FLUENT_DATA") or ROOT.parent / "shared" / "data").resolve()

@@ -24,6 +24,7 @@ from fluent_mlama.scoring.devices import keep_freed
 from fluent_mlama.scoring.models import LoadedModel, load_model, versions
 from fluent_mlama.scoring.network import Network, usable_positions
 from fluent_mlama.scoring.planning import PlanState, assemble, make_plan
+from fluent_mlama.scoring.remembered import memory_for
 from fluent_mlama.scoring.running import Runner
 from fluent_mlama.scoring.selfcheck import METHODS, choose_method, plain_method
 from fluent_mlama.scoring.text_tokens import spellings, tokenizer_identity
@@ -38,7 +39,7 @@ class CausalScorer:
 
     path: ``auto`` or one of ``selfcheck.METHODS``. token_budget: fed tokens a forward (and pack) may have. add_bos: None for
     the rule of ``tokens.py``. packed: put the weights in oneDNN's order where that is possible. share_prompts: score
-    equal prompts once.
+    equal prompts once. remember: take the verdict of an earlier check of the same model, and keep this one's.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class CausalScorer:
         add_bos: bool | None = None,
         packed: bool = True,
         share_prompts: bool = True,
+        remember: bool = False,
     ) -> None:
         self.loaded = loaded
         self.tokeniser = PromptTokeniser(loaded.tokenizer, add_bos)
@@ -60,8 +62,21 @@ class CausalScorer:
         self.max_length = usable_positions(loaded.model)
         self.tokenizer_identity = tokenizer_identity(loaded.tokenizer)
         network = Network(loaded.model)
+        options = {
+            "method": path,
+            "token_budget": self.token_budget,
+            "positions": self.max_length,
+            "packed": packed,
+            "add_bos": add_bos,
+        }
         self.choice = choose_method(
-            network, self.tokeniser, path, self.token_budget, self.max_length, packed=packed
+            network,
+            self.tokeniser,
+            path,
+            self.token_budget,
+            self.max_length,
+            packed=packed,
+            memory=memory_for(loaded, options) if remember else None,
         )
         if loaded.device.type == "cpu":
             keep_freed()
@@ -166,7 +181,11 @@ def load_scorer(
         trust_remote_code=trust_remote_code,
         quantise=quantise,
     )
-    scorer = CausalScorer(loaded, path=path, token_budget=token_budget, add_bos=add_bos)
+    # what is spread, quantised or comes with its own code is not known by the content of its files alone
+    remember = device_map is None and quantise is None and not trust_remote_code
+    scorer = CausalScorer(
+        loaded, path=path, token_budget=token_budget, add_bos=add_bos, remember=remember
+    )
     note(
         f"scoring method: {scorer.choice.method.name} ({scorer.choice.reason}){seen_gaps(scorer.choice.record)}"
     )

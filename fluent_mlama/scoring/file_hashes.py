@@ -76,12 +76,16 @@ def _read_kept() -> dict[str, tuple[str, int, int, int, int]]:
 def _keep(new: dict[str, tuple[str, int, int, int, int]]) -> None:
     """Add these hashes, and forget files that are gone. A folder that cannot be written to keeps none."""
     rows = {place: row for place, row in (_read_kept() | new).items() if os.path.exists(place)}
-    target = cache_folder() / _FILE
-    temporary = target.with_name(f".{_FILE}.{secrets.token_hex(4)}.partial")
+    write_cached(cache_folder() / _FILE, json.dumps(rows, indent=0) + "\n")
+
+
+def write_cached(target: Path, text: str) -> None:
+    """Write a file of the cache, whole or not at all; a folder that cannot be written to keeps none."""
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     with contextlib.suppress(OSError):
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            temporary.write_text(json.dumps(rows, indent=0) + "\n", encoding="utf-8")
+            temporary.write_text(text, encoding="utf-8")
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ numbers. They must be far apart in the check too: models that confuse them are r
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,6 +41,7 @@ from fluent_mlama.scoring.methods import (
 )
 from fluent_mlama.scoring.network import Network
 from fluent_mlama.scoring.packed_linear import can_pack, pack, unpack
+from fluent_mlama.scoring.remembered import Memory, Verdict
 from fluent_mlama.scoring.running import Runner
 from fluent_mlama.scoring.tokens import PromptTokeniser
 from fluent_mlama.scoring.trie import NODE_LIMIT, Ids, Tree, build_tree
@@ -193,19 +195,18 @@ class Check:
 
         def build() -> Runner:
             network.head_by_hand = by_hand
-            pad = self.tokeniser.tokenizer.pad_token_id or 0
-            rows = len(network.model.get_input_embeddings().weight)
-            method = build_method(name, network, self.token_budget, pad if pad < rows else 0)
+            pad = self.tokeniser.tokenizer.pad_token_id
+            method = build_method(name, network, self.token_budget, pad)
             return Runner(method, plain_method(network), self.token_budget, lambda length: True)
 
         return build
 
-    def reaches(self, trial: Trial, length: int) -> bool:
+    def reaches(self, name: str, by_hand: bool, length: int) -> bool:
         """Whether the method is right for ``length`` tokens, tried after load: on a probe made for this."""
         probe, _ = _probe(self.network)
         if probe is None:
             return False
-        fits = self.at_length(probe, trial.name, trial.by_hand, length).trouble is None
+        fits = self.at_length(probe, name, by_hand, length).trouble is None
         self._at_length.clear()
         return fits
 
@@ -218,14 +219,41 @@ def choose_method(
     positions: int | None = None,
     *,
     packed: bool = True,
+    memory: Memory | None = None,
 ) -> Choice:
     """The method that agrees with plain forwards furthest, the fastest of them (or ``wanted``), with packed weights if possible.
 
+    memory: where the verdict of an earlier check of this model may be kept; without one it is checked now.
     Raises UserError for an unknown name and for a wanted method that fails the check.
     """
     if wanted != "auto" and wanted not in METHODS:
         raise UserError(f"scoring method {wanted!r}: choose auto, {', '.join(METHODS)}")
-    check = Check(network, tokeniser, token_budget, positions)
+
+    @functools.cache
+    def check() -> Check:
+        return Check(network, tokeniser, token_budget, positions)
+
+    verdict = memory.recall() if memory is not None else None
+    if verdict is not None and verdict.method in METHODS:
+        if verdict.packed:
+            pack(network.model, network.head if verdict.by_hand else None)
+    else:
+        verdict = _find_verdict(check(), wanted, packed)
+        if memory is not None:
+            memory.keep(verdict)
+    network.head_by_hand = verdict.by_hand
+    method = build_method(verdict.method, network, token_budget, tokeniser.tokenizer.pad_token_id)
+    reach = Reach(
+        verdict.reach,
+        lambda length: check().reaches(verdict.method, verdict.by_hand, length),
+        positions,
+        closed=verdict.closed,
+    )
+    return Choice(method, reach, verdict.reason, dict(verdict.record))
+
+
+def _find_verdict(check: Check, wanted: str, packed: bool) -> Verdict:
+    """Try the methods on the model; the weights are packed afterwards where that agrees as well."""
     refused: dict[str, str] = {}
     trials = check.trials(METHODS if wanted == "auto" else (wanted,), refused)
     if not trials and wanted != "auto":
@@ -234,27 +262,31 @@ def choose_method(
         )
     # if nothing is right, not even what a sequence shares with another is: each in a forward of its own
     best = max(trials, key=lambda trial: trial.reach, default=Trial("plain", False, 0, {}))
-    method = check.runner(network, best.name, best.by_hand)().method
-    reach = Reach(
-        best.reach,
-        lambda length: check.reaches(best, length),
-        positions,
-        closed=best.reach < check.at_load,
-    )
+    count, told = _pack(check, best) if packed else (0, "no: not asked for")
     record = {
         "candidates": len(check.whole),
         "float32_checked_on": check.probed,
         **{dtype: comparison.record() for dtype, comparison in best.seen.items()},
         "head": "by hand" if best.by_hand else "model's own",
         "refused": refused,
-        "packed_linear": _pack(check, best) if packed else "no: not asked for",
+        "packed_linear": told,
     }
+    closed = best.reach < check.at_load
     check.forget()
-    return Choice(method, reach, reason_for(best.name, wanted, refused), record)
+    reason = reason_for(best.name, wanted, refused)
+    return Verdict(best.name, best.by_hand, best.reach, closed, count > 0, reason, record)
 
 
-def build_method(name: str, network: Network, token_budget: int, pad_token: int) -> ScoringMethod:
-    """A method by its name. Raises MethodRefused where the model cannot take it."""
+def build_method(
+    name: str, network: Network, token_budget: int, pad_token: int | None
+) -> ScoringMethod:
+    """A method by its name. Raises MethodRefused where the model cannot take it.
+
+    pad_token: of the tokenizer; token 0 takes its place where there is none or the model has no row for it.
+    """
+    rows = len(network.model.get_input_embeddings().weight)
+    if pad_token is None or pad_token >= rows:
+        pad_token = 0
     if name == "tree":
         return TreeMethod(network)
     if name == "shared-prefix":
@@ -276,24 +308,25 @@ def _probe(network: Network) -> tuple[Network | None, str]:
         return None, f"nothing: {type(error).__name__}"
 
 
-def _pack(check: Check, trial: Trial) -> str:
-    """Pack the linear layers, and check again; what fails the check comes back as it was."""
+def _pack(check: Check, trial: Trial) -> tuple[int, str]:
+    """Pack the linear layers, and check again; what fails the check comes back as it was. (layers packed, in words)"""
     network = check.network
     reason = can_pack(network.model)
     if reason is not None:
-        return f"no: {reason}"
+        return 0, f"no: {reason}"
     if check.probe is not None and check.probe is not network and trial.reach:
         pack(check.probe.model, check.probe.head if trial.by_hand else None)
         at_size = check.at_length(check.probe, trial.name, trial.by_hand, trial.reach)
         if at_size.trouble is not None:
-            return f"no: {at_size.trouble}"
+            return 0, f"no: {at_size.trouble}"
     count = pack(network.model, network.head if trial.by_hand else None)
     runner = check.runner(network, trial.name, trial.by_hand)
     seen = compare(runner, check.sentences, check.whole, TOLERANCE["float32"])
     if seen.trouble is not None:
         unpack(network.model)
-        return f"no: {seen.trouble}"
-    return f"{count} layers, largest gap {seen.gap:.1e}, {seen.rank_changes} ranks changed"
+        return 0, f"no: {seen.trouble}"
+    told = f"{count} layers, largest gap {seen.gap:.1e}, {seen.rank_changes} ranks changed"
+    return count, told
 
 
 _SENTENCES: tuple[tuple[Tokenisation, str], ...] = (
