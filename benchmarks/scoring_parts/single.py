@@ -57,7 +57,7 @@ def kernels(inputs: dict[str, Any]) -> dict[str, Any]:
     with torch.inference_mode():
         for (rows, inner, outer), count in shapes.items():
             x, layer = torch.randn(rows, inner), nn.Linear(inner, outer, bias=False)
-            packed = PackedLinear.of(layer)
+            packed = PackedLinear(layer.weight, layer.bias)
             per_row = {
                 "linear": _median_seconds(lambda x=x, w=layer.weight: functional.linear(x, w)),
                 "packed": _median_seconds(lambda x=x, p=packed: p(x)),

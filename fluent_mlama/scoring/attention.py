@@ -35,27 +35,17 @@ class MethodRefused(Exception):
     """A scoring method cannot serve this model; its text says why, and the next one is tried."""
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """``BLOCK_ROWS`` rows of one tree and all keys that any of them sees, as positions in the sequence.
-
-    The last block of a tree repeats its last row; keys that no row sees fill up to a multiple of ``KEY_STEP``. allowed
-    ``[BLOCK_ROWS, keys]``. The depths are those in the tree.
-    """
-
-    queries: NDArray[np.int64]
-    keys: NDArray[np.int64]
-    allowed: NDArray[np.bool_]
-    query_depths: NDArray[np.int64]
-    key_depths: NDArray[np.int64]
+Block = tuple[NDArray[Any], ...]
+"""One block's row of each field of ``Bucket``, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """B blocks with the same number of keys K.
+    """B blocks with the same number of keys K: rows of one tree, and all keys that any of them sees.
 
-    queries ``[B, BLOCK_ROWS]``, keys ``[B, K]``, allowed ``[B, BLOCK_ROWS, K]``, query_depths ``[B, BLOCK_ROWS]``,
-    key_depths ``[B, K]``: of the blocks.
+    queries ``[B, BLOCK_ROWS]``, keys ``[B, K]``: positions in the sequence. The last block of a tree repeats its last
+    row; keys that no row sees fill up to a multiple of ``KEY_STEP``. allowed ``[B, BLOCK_ROWS, K]``: who sees what.
+    query_depths ``[B, BLOCK_ROWS]``, key_depths ``[B, K]``: in the tree.
     """
 
     queries: Tensor
@@ -67,12 +57,7 @@ class Bucket:
     @classmethod
     def of(cls, blocks: Sequence[Block]) -> Bucket:
         """One bucket of blocks with as many keys."""
-        return cls(
-            *(
-                torch.from_numpy(np.stack([getattr(block, name) for block in blocks]))
-                for name in cls.__slots__
-            )
-        )
+        return cls(*(torch.from_numpy(np.stack(rows)) for rows in zip(*blocks, strict=True)))
 
     def nearer_than(self, window: int) -> Tensor:
         """``[B, BLOCK_ROWS, K]``: keys fewer than ``window`` tokens before their query."""
@@ -83,11 +68,10 @@ class Bucket:
 class Blocks:
     """The trees of one forward, cut into buckets of blocks; masks are made once per dtype.
 
-    size: positions in all. calls: attention layers that ran.
+    calls: attention layers that ran.
     """
 
     buckets: list[Bucket]
-    size: int
     calls: int = 0
     _made: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
@@ -98,9 +82,9 @@ class Blocks:
         first = 0
         for tree in trees:
             for block in _cut(tree, first):
-                by_width.setdefault(len(block.keys), []).append(block)
+                by_width.setdefault(len(block[1]), []).append(block)
             first += tree.size
-        return cls([Bucket.of(blocks) for blocks in by_width.values()], first)
+        return cls([Bucket.of(blocks) for blocks in by_width.values()])
 
     def gathers(self, number: int, heads: int, device: torch.device) -> tuple[Tensor, Tensor]:
         """Bucket ``number``'s rows of ``[T * heads, d]`` queries, in the order block, head, row, and its keys ``[B * K]``."""
@@ -116,9 +100,9 @@ class Blocks:
         key = ("places", heads, device)
         if key not in self._made:
             queries = torch.cat([bucket.queries.flatten() for bucket in self.buckets]).numpy()
-            _, first = np.unique(
-                queries, return_index=True
-            )  # a repeated last row has the same result twice
+            # The first occurrence will do: a tree's repeated last row has the same result each time.
+            _, first = np.unique(queries, return_index=True)
+            # gathers:  block 0 [ head 0: 16 rows | head 1: 16 rows | ... ]  block 1 [ ... ]
             block, row = np.divmod(first[:, None], BLOCK_ROWS)
             places = (block * heads + np.arange(heads)) * BLOCK_ROWS + row
             self._made[key] = torch.from_numpy(places.ravel()).to(device)
@@ -142,19 +126,19 @@ class Blocks:
 
 
 def _cut(tree: Tree, first: int) -> Iterator[Block]:
-    """The blocks of a tree whose first node stands at position ``first``."""
+    """The blocks of a tree whose first node is at position ``first``."""
     count = -(-tree.size // BLOCK_ROWS)
-    rows = np.arange(count * BLOCK_ROWS).reshape(count, BLOCK_ROWS)
-    rows = np.minimum(rows, tree.size - 1)
+    rows = np.minimum(np.arange(count * BLOCK_ROWS), tree.size - 1).reshape(count, BLOCK_ROWS)
     seen = np.zeros((count, BLOCK_ROWS, -(-tree.size // KEY_STEP) * KEY_STEP), dtype=np.bool_)
     seen[:, :, : tree.size] = tree.ancestor_mask()[rows]
     by_any = seen.any(axis=1)
+    # A stable sort puts a block's keys to the front and keeps them in the order of the tree.
     seen_first = np.argsort(~by_any, axis=1, kind="stable")
     for number, width in enumerate((-(-by_any.sum(axis=1) // KEY_STEP) * KEY_STEP).tolist()):
         columns = seen_first[number, :width]
         keys = np.minimum(columns, tree.size - 1)
         depths = tree.depths[rows[number]], tree.depths[keys]
-        yield Block(first + rows[number], first + keys, seen[number][:, columns], *depths)
+        yield first + rows[number], first + keys, seen[number][:, columns], *depths
 
 
 _blocks: ContextVar[Blocks | None] = ContextVar("fluent_tree_blocks", default=None)

@@ -47,7 +47,8 @@ def agree(
         scores = score()
     except (MethodRefused, UserError) as refusal:
         return Comparison(float("nan"), 0, str(refusal))
-    except Exception as error:  # whatever a model's code raises on an input it was not made for is a reason, not a bug
+    except Exception as error:
+        # Whatever a model's code raises on an input it was not made for is a reason, not a bug.
         if is_out_of_memory(error):
             raise
         return Comparison(
@@ -57,9 +58,8 @@ def agree(
     for mine, right in zip(scores, plain, strict=True):
         with np.errstate(invalid="ignore"):  # both may be -inf
             apart = np.where(mine == right, 0.0, mine - right)
-        gap = float(
-            np.maximum(gap, np.abs(apart).max(initial=0.0))
-        )  # unlike Python's max, keeps NaN
+        # Unlike Python's max, numpy's keeps NaN.
+        gap = float(np.maximum(gap, np.abs(apart).max(initial=0.0)))
         changes += int(
             (np.argsort(-mine, kind="stable") != np.argsort(-right, kind="stable")).sum()
         )
@@ -109,10 +109,11 @@ def first_layers(model: Any) -> tuple[Any, str]:
     layers = _layers(model)
     count = max(_FEWEST, _covering(_kinds(layers, config)))
     shown = f"its first {min(count, len(layers))} of {len(layers)} layers"
-    if any(
-        parameter.element_size() < 2 for parameter in model.parameters()
-    ):  # quantised: the logic needs no weights
+    # Quantised weights cannot be made float32, but what is tried is logic: any weights will do.
+    if any(parameter.element_size() < 2 for parameter in model.parameters()):
         return _of_random_weights(model, len(layers), count), f"{shown}, of random weights"
+    # deepcopy takes from its memo what is there instead of copying it: every weight is shared, the embedding and the
+    # head are cut to their first rows, and a short list stands in for the full list of layers.
     memo: dict[int, Any] = {}
     for parameter in model.parameters():
         memo[id(parameter)] = nn.Parameter(parameter.detach(), requires_grad=False)
@@ -124,9 +125,8 @@ def first_layers(model: Any) -> tuple[Any, str]:
             memo[id(module)] = module
     memo[id(layers)] = copy.deepcopy(nn.ModuleList(list(layers)[:count]), memo)
     small = copy.deepcopy(model, memo)
-    small.get_input_embeddings().padding_idx = (
-        None  # may be one of the rows that are left out; matters in training only
-    )
+    # It may be one of the rows that are left out, and matters in training only.
+    small.get_input_embeddings().padding_idx = None
     _cut(small.config, len(layers), count)
     return small.float().eval(), shown
 

@@ -64,7 +64,7 @@ class Worker:
         self._plan: tuple[Any, Plan | None] = (None, None)
 
     def load(self) -> None:
-        """Load the model: a call of its own, so that a model that cannot be loaded is told in one line."""
+        """Load the model: a call of its own, so that a model that cannot be loaded is reported in one line."""
         self.scorer = self._load()
 
     def ask(self, verb: str, *arguments: Any) -> Any:
@@ -76,7 +76,7 @@ class Worker:
         return dataclasses.replace(self.scorer.loaded, model=None)
 
     def score_pack(self, plan: Sequence[Any], number: int, arithmetic: Arithmetic) -> Result:
-        """plan: where it lies in Ray's store, in a list, so that Ray does not fetch it anew for each pack."""
+        """plan: where it lies in Ray's store, in a list, so that Ray does not fetch it again for each pack."""
         if self._plan[0] != plan[0]:
             self._plan = (plan[0], ray.get(plan[0]))
         before = self._counters()
@@ -199,7 +199,7 @@ class ClusterScorer:
 ATTEMPTS = 3
 """So often a job may fail, or take its worker with it, before the run ends."""
 IN_FLIGHT = 2
-"""Jobs a worker has at a time: the next one waits at its door when it is done."""
+"""Jobs a worker has at a time: the next one is there when it is done."""
 _STORE_BYTES = 1 << 29
 Job = tuple[Any, str, tuple[Any, ...]]
 """(key, method of the worker, arguments)"""
@@ -217,9 +217,8 @@ class Pool:
         gpus, self.size = count_workers(
             cluster, ray.cluster_resources(), len([node for node in ray.nodes() if node["Alive"]])
         )
-        threads = (
-            torch.get_num_threads()
-        )  # as many as a local run would have here: the same sums, bit by bit
+        # As many as a local run would have here: sums depend on the number of threads, bit by bit.
+        threads = torch.get_num_threads()
         environment = {"env_vars": {"OMP_NUM_THREADS": str(threads)}}
         self._kind = ray.remote(
             num_cpus=1, num_gpus=gpus, scheduling_strategy="SPREAD", runtime_env=environment
@@ -325,8 +324,8 @@ def connect(cluster: Cluster) -> None:
     try:
         ray.init(address=cluster.address, **quiet)
     except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
-        told = f"no Ray cluster at --address {cluster.address} ({_first_line(error)}); start one as docs/scaling.md says"
-        raise UserError(told) from error
+        text = f"no Ray cluster at --address {cluster.address} ({_first_line(error)}); start one as docs/scaling.md says"
+        raise UserError(text) from error
 
 
 @retry(retry=retry_if_not_exception_type(OSError), stop=stop_after_attempt(ATTEMPTS), reraise=True)
@@ -372,6 +371,7 @@ def _why(error: Exception) -> str:
     cause = getattr(error, "cause", None)
     if isinstance(cause, UserError):
         raise UserError(str(cause)) from None
-    told = cause if cause is not None else error
-    lines = str(told).strip().splitlines() or [""]
-    return f"{type(told).__name__}: {lines[-1 if cause is not None else 0].strip()[:200]}"
+    # A cause's message is its last line; an error of Ray's own begins with its message.
+    known = cause if cause is not None else error
+    lines = str(known).strip().splitlines() or [""]
+    return f"{type(known).__name__}: {lines[-1 if cause is not None else 0].strip()[:200]}"

@@ -59,9 +59,8 @@ def cuda_trouble() -> str | None:
             return None
         try:
             torch.cuda.init()
-        except (
-            Exception
-        ) as error:  # torch raises RuntimeError, AssertionError or its own DeferredCudaCallError
+        except Exception as error:
+            # torch raises RuntimeError, AssertionError or its own DeferredCudaCallError.
             text = " ".join(str(error).split())
             if "too old" in text:
                 return f"the NVIDIA driver is too old for torch {torch.__version__}; update the driver or install a torch for an older CUDA"
@@ -96,8 +95,8 @@ def dtype_name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def free_memory(device: torch.device) -> int | None:
-    """Free bytes on the device, None where it cannot be told."""
+def free_memory(device: torch.device) -> int:
+    """Free bytes on the device; of the whole machine where device and processor share their memory."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     return psutil.virtual_memory().available
@@ -117,7 +116,7 @@ def give_back_freed() -> None:
     """Hand freed blocks back to the system, where the C library knows how (glibc).
 
     Small things that stay (oneDNN's kernels, scores) lie among the large blocks that come and go: left alone, the heap
-    grows by some megabytes a forward, nearly all of it holes.
+    grows by some megabytes per forward, nearly all of it holes.
     """
     trim = _of_c_library("malloc_trim")
     if trim is not None:
@@ -146,7 +145,7 @@ def check_memory(
 ) -> None:
     """Refuse before loading a model whose weights cannot fit (``weight_bytes``: their size on disk, None if unknown)."""
     free = free_memory(device)
-    if weight_bytes is None or free is None:
+    if weight_bytes is None:
         return
     stored = getattr(config, "dtype", None) or torch.float32
     needed = int(weight_bytes * dtype.itemsize / stored.itemsize * _SPARE)

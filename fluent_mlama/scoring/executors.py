@@ -120,13 +120,12 @@ def load_in(
     if cluster is None:
         return load(*arguments, **options)
     _check_reachable(cluster.address)
-    os.environ.setdefault(
-        "RAY_USAGE_STATS_ENABLED", "0"
-    )  # Ray reads its settings when it is imported
-    if cluster.address is None:  # nobody without the token may use this run's own cluster
-        os.environ.setdefault(
-            "RAY_worker_niceness", "0"
-        )  # 15 otherwise: behind whatever else the machine does
+    # Ray reads its settings when it is imported.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if cluster.address is None:
+        # 15 otherwise: behind whatever else the machine does.
+        os.environ.setdefault("RAY_worker_niceness", "0")
+        # Nobody without the token may use this run's own cluster.
         os.environ.setdefault("RAY_AUTH_MODE", "token")
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     from fluent_mlama.scoring.cluster import ClusterScorer

@@ -204,9 +204,8 @@ def rowless_tokens(name: str, model: Any, tokenizer: Any) -> frozenset[int]:
             f"model {name} has {rows} rows of embeddings and its tokenizer {len(ordinary)} tokens beyond them (the first:"
             f" {names[ordinary[0]]!r}, {ordinary[0]}): they belong to two models; get the tokenizer again, or the model that has all rows"
         )
-    if (
-        tokenizer.pad_token_id in names
-    ):  # a padded place is masked: any token that has a row will do
+    # A padded place is masked: any token that has a row will do.
+    if tokenizer.pad_token_id in names:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
     listed = ", ".join(names[number] for number in sorted(names))
     note(

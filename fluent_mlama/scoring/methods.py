@@ -1,15 +1,14 @@
 """From trees to edge log-probabilities. All methods give the same numbers; they differ in what they compute twice.
 
 tree           several trees in one sequence, attention block by block (``attention.py``)
-shared-prefix  the trees' common beginning once, its cache repeated for every continuation
+shared-prefix  the beginning that a tree's sequences share once, its cache repeated for every continuation
 padded         every sequence whole, right-padded batches
 plain          every sequence whole and by itself
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -21,8 +20,8 @@ from transformers import DynamicCache
 
 from fluent_mlama.scoring.attention import Blocks, MethodRefused, attending
 from fluent_mlama.scoring.contract import Arithmetic
-from fluent_mlama.scoring.network import Network, read_edges
-from fluent_mlama.scoring.trie import Tree
+from fluent_mlama.scoring.network import HeadRows, Network, read_edges
+from fluent_mlama.scoring.trie import Tree, common_length
 
 Edges = NDArray[np.float64]
 
@@ -38,124 +37,6 @@ class ScoringMethod(Protocol):
         """Log-probability of every edge of every tree, tree by tree."""
 
 
-@dataclass(slots=True)
-class Work:
-    """Rows of one batch of one tree, and the edges read in it: edge ``edges[i]`` at (``rows[i]``, ``positions[i]``)."""
-
-    fed: list[Sequence[int]] = field(default_factory=list)
-    edges: list[int] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)
-    positions: list[int] = field(default_factory=list)
-
-    def add(self, fed: Sequence[int], edges: NDArray[np.int64], result: Edges) -> None:
-        """A row that feeds ``fed`` and reads ``edges`` (one a token); edges that have their place already are left out."""
-        new = [
-            (position, edge)
-            for position, edge in enumerate(edges.tolist())
-            if np.isnan(result[edge])
-        ]
-        if not new:
-            return
-        for position, edge in new:
-            result[edge] = 0.0
-            self.edges.append(edge)
-            self.rows.append(len(self.fed))
-            self.positions.append(position)
-        self.fed.append(fed)
-
-    def padded(self, pad_token: int) -> tuple[Tensor, Tensor]:
-        """Ids and attention mask ``[rows, longest]``, padded on the right."""
-        width = max(len(fed) for fed in self.fed)
-        ids = torch.full((len(self.fed), width), pad_token, dtype=torch.long)
-        mask = torch.zeros((len(self.fed), width), dtype=torch.long)
-        for row, fed in enumerate(self.fed):
-            ids[row, : len(fed)] = torch.tensor(fed)
-            mask[row, : len(fed)] = 1
-        return ids, mask
-
-    def read(
-        self,
-        network: Network,
-        inputs: dict[str, Any],
-        tree: Tree,
-        arithmetic: Arithmetic,
-        result: Edges,
-    ) -> None:
-        """Run one forward over ``inputs`` and put the edges' log-probabilities into ``result``."""
-        chunks = network.rows(
-            inputs, torch.tensor(self.rows), torch.tensor(self.positions), arithmetic
-        )
-        result[self.edges] = read_edges(
-            chunks, np.arange(len(self.edges)), tree.edge_tokens[self.edges], arithmetic
-        )
-
-
-def make_batches(
-    tree: Tree, shared_prefix: int, end: int | None, token_budget: int, result: Edges
-) -> list[Work]:
-    """Batches of a tree's ``sequences[shared_prefix:end]``, whose padded size fits the budget.
-
-    Longest first: shorter beginnings are then read in rows that are there anyway.
-    """
-    batches = [Work()]
-    for s in sorted(range(len(tree.sequences)), key=lambda s: -len(tree.sequences[s])):
-        fed = tree.sequences[s][shared_prefix:end]
-        longest = len(batches[-1].fed[0]) if batches[-1].fed else len(fed)
-        if (
-            batches[-1].fed
-            and (len(batches[-1].fed) + 1) * (shared_prefix + longest) > token_budget
-        ):
-            batches.append(Work())
-        if fed:
-            batches[-1].add(fed, tree.paths[s][shared_prefix:], result)
-    return [batch for batch in batches if batch.edges]
-
-
-class BatchedMethod(ABC):
-    """One tree after the other, each in batches of at most ``token_budget`` tokens, right-padded."""
-
-    name: str
-    mixes = False
-
-    def __init__(self, network: Network, token_budget: int, pad_token: int) -> None:
-        self.network = network
-        self.token_budget = token_budget
-        self.pad_token = pad_token
-
-    def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
-        """See ``ScoringMethod``. Every edge is read once, in the longest sequence that runs through it."""
-        return [self._one(tree, arithmetic) for tree in trees]
-
-    @abstractmethod
-    def _one(self, tree: Tree, arithmetic: Arithmetic) -> Edges:
-        """Log-probability of every edge of one tree."""
-
-
-class PaddedMethod(BatchedMethod):
-    """Whole sequences; ``plain`` if batches hold one, which is then fed to its last token, as one would by hand.
-
-    Nothing is read at the last token, but a model may choose its arithmetic by the length of what it is given.
-    """
-
-    def __init__(
-        self, network: Network, token_budget: int, pad_token: int, *, one_by_one: bool = False
-    ) -> None:
-        super().__init__(network, 1 if one_by_one else token_budget, pad_token)
-        self.name = "plain" if one_by_one else "padded"
-        self.end = None if one_by_one else -1
-
-    def _one(self, tree: Tree, arithmetic: Arithmetic) -> Edges:
-        result = np.full(len(tree.edge_rows), np.nan)
-        for batch in make_batches(tree, 0, self.end, self.token_budget, result):
-            ids, mask = batch.padded(self.pad_token)
-            inputs = {
-                "input_ids": ids.to(self.network.device),
-                "attention_mask": mask.to(self.network.device),
-            }
-            batch.read(self.network, inputs, tree, arithmetic, result)
-        return result
-
-
 class TreeMethod:
     """Several trees in one sequence, attention block by block through transformers' attention interface."""
 
@@ -163,7 +44,7 @@ class TreeMethod:
     mixes = True
 
     def __init__(self, network: Network) -> None:
-        require(network, "position_ids")
+        _require(network, "position_ids")
         if not getattr(network.model, "_supports_attention_backend", False):
             raise MethodRefused(
                 f"{type(network.model).__name__} does not use transformers' attention interface"
@@ -175,110 +56,198 @@ class TreeMethod:
         blocks = Blocks.of(trees)
         with attending(self.network.model, blocks):
             result = self._forward(trees, arithmetic)
+        # A layer that bypasses the interface would have let every token see every other.
         expected = self.network.model.config.get_text_config().num_hidden_layers
         if blocks.calls != expected:
             raise MethodRefused(f"tree attention ran in {blocks.calls} of {expected} layers")
         return result
 
     def _forward(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
-        device = self.network.device
-        ids = torch.from_numpy(np.concatenate([tree.token_ids for tree in trees])).to(device)[None]
-        positions = torch.from_numpy(np.concatenate([tree.depths for tree in trees])).to(device)[
-            None
-        ]
+        def one_row(parts: list[NDArray[np.int64]]) -> Tensor:
+            return torch.from_numpy(np.concatenate(parts)).to(self.network.device)[None]
+
+        # Positions are depths: tokens of the same depth in different branches have the same one.
+        inputs = {
+            "input_ids": one_row([tree.token_ids for tree in trees]),
+            "position_ids": one_row([tree.depths for tree in trees]),
+        }
         starts = np.cumsum([0, *(tree.size for tree in trees)])
         rows = np.concatenate(
             [tree.edge_rows + start for tree, start in zip(trees, starts, strict=False)]
         )
         tokens = np.concatenate([tree.edge_tokens for tree in trees])
-        wanted, local = np.unique(rows, return_inverse=True)
-        position = torch.from_numpy(wanted)
-        inputs = {"input_ids": ids, "position_ids": positions}
-        chunks = self.network.rows(inputs, torch.zeros_like(position), position, arithmetic)
-        edges = read_edges(chunks, local, tokens, arithmetic)
+        # Only nodes with a child are fed, so something is read in every row.
+        positions = torch.arange(int(starts[-1]))
+        chunks = self.network.rows(inputs, torch.zeros_like(positions), positions, arithmetic)
+        edges = read_edges(chunks, rows, tokens, arithmetic)
         return np.split(edges, np.cumsum([len(tree.edge_rows) for tree in trees])[:-1])
 
 
-class SharedPrefixMethod(BatchedMethod):
+@dataclass(slots=True)
+class Batch:
+    """Rows of one batch of one tree, and the edges read in it: edge ``edges[i]`` at (``rows[i]``, ``positions[i]``)."""
+
+    fed: list[Sequence[int]] = field(default_factory=list)
+    edges: list[int] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+
+    def add(self, fed: Sequence[int], edges: NDArray[np.int64], result: Edges) -> None:
+        """A row that feeds ``fed`` and reads ``edges``, one per token, except those that another row reads already."""
+        new = np.flatnonzero(np.isnan(result[edges])).tolist()
+        if not new:
+            return
+        result[edges[new]] = 0.0  # taken: no longer NaN
+        self.edges += edges[new].tolist()
+        self.rows += [len(self.fed)] * len(new)
+        self.positions += new
+        self.fed.append(fed)
+
+    def padded(self, pad_token: int) -> tuple[Tensor, Tensor]:
+        """Ids and attention mask ``[rows, width]``, padded on the right."""
+        width = max(map(len, self.fed))
+        ids = torch.full((len(self.fed), width), pad_token, dtype=torch.long)
+        mask = torch.zeros((len(self.fed), width), dtype=torch.long)
+        for row, fed in enumerate(self.fed):
+            ids[row, : len(fed)] = torch.tensor(fed)
+            mask[row, : len(fed)] = 1
+        return ids, mask
+
+
+class PaddedMethod:
+    """One tree after the other, whole sequences in right-padded batches of at most ``token_budget`` tokens.
+
+    one_by_one: ``plain``, batches of one sequence, which is fed to its last token as anybody would. Nothing is read at
+    the last token, but a model may choose its arithmetic by the length of what it is given.
+    """
+
+    name = "padded"
+    mixes = False
+
+    def __init__(
+        self, network: Network, token_budget: int, pad_token: int, *, one_by_one: bool = False
+    ) -> None:
+        self.network = network
+        self.token_budget = 1 if one_by_one else token_budget
+        self.pad_token = pad_token
+        self.end = None if one_by_one else -1
+        if one_by_one:
+            self.name = "plain"
+
+    def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
+        """See ``ScoringMethod``. Every edge is read once, in the longest sequence that runs through it."""
+        return [self._one(tree, arithmetic) for tree in trees]
+
+    def _one(self, tree: Tree, arithmetic: Arithmetic) -> Edges:
+        """Log-probability of every edge of one tree."""
+        result = np.full(len(tree.edge_rows), np.nan)
+        for batch in self._batches(tree, 0, result):
+            ids, mask = batch.padded(self.pad_token)
+            self._read(batch, {"input_ids": ids, "attention_mask": mask}, tree, arithmetic, result)
+        return result
+
+    def _batches(self, tree: Tree, shared_prefix: int, result: Edges) -> list[Batch]:
+        """Batches of what follows the first ``shared_prefix`` tokens, whose padded size fits the budget.
+
+        Longest first: shorter beginnings are then read in rows that are there anyway.
+        """
+        batches = [Batch()]
+        for s in sorted(range(len(tree.sequences)), key=lambda s: -len(tree.sequences[s])):
+            fed = tree.sequences[s][shared_prefix : self.end]
+            rows = batches[-1].fed
+            width = shared_prefix + len(rows[0] if rows else fed)
+            if rows and (len(rows) + 1) * width > self.token_budget:
+                batches.append(Batch())
+            if fed:
+                batches[-1].add(fed, tree.paths[s][shared_prefix:], result)
+        return [batch for batch in batches if batch.edges]
+
+    def _read(
+        self,
+        batch: Batch,
+        inputs: dict[str, Any],
+        tree: Tree,
+        arithmetic: Arithmetic,
+        result: Edges,
+    ) -> None:
+        """Run one forward over ``inputs`` and put the batch's log-probabilities into ``result``."""
+        device = self.network.device
+        inputs = {
+            name: value.to(device) if isinstance(value, Tensor) else value
+            for name, value in inputs.items()
+        }
+        where = torch.tensor(batch.rows), torch.tensor(batch.positions)
+        chunks = self.network.rows(inputs, *where, arithmetic)
+        result[batch.edges] = read_edges(
+            chunks, np.arange(len(batch.edges)), tree.edge_tokens[batch.edges], arithmetic
+        )
+
+
+class SharedPrefixMethod(PaddedMethod):
     """A tree's common beginning once; its cache, repeated, in front of right-padded batches of the rest."""
 
     name = "shared-prefix"
 
     def __init__(self, network: Network, token_budget: int, pad_token: int) -> None:
-        require(network, "attention_mask")
+        _require(network, "attention_mask")
         names = [name for name in ("cache", "past_key_values") if name in network.accepts]
         if not names:
             raise MethodRefused(f"{type(network.model).__name__} keeps no key-value cache")
         self.cache_argument: str = names[0]
         super().__init__(network, token_budget, pad_token)
-        self.without_prefix = PaddedMethod(network, token_budget, pad_token)
 
     def _one(self, tree: Tree, arithmetic: Arithmetic) -> Edges:
-        shared_prefix = _shared_prefix(tree)
-        if not shared_prefix:  # a prompt of one token, and a candidate that merges with it
-            return self.without_prefix.run([tree], arithmetic)[0]
+        shared = _shared_prefix(tree)
+        if not shared:  # a prompt of one token, and a candidate that merges with it
+            return super()._one(tree, arithmetic)
         result = np.full(len(tree.edge_rows), np.nan)
-        prefix = tree.sequences[0][:shared_prefix]
-        in_prefix = np.flatnonzero(
-            tree.edge_rows < shared_prefix
-        )  # parents come first, so the shared_prefix is rows 0 .. shared_prefix - 1
-        cache, chunks = self._prefill(
-            prefix, torch.from_numpy(tree.edge_rows[in_prefix]), arithmetic
-        )
+        prefix = tree.sequences[0][:shared]
+        # Parents come first, so the shared prefix is the fed nodes 0 to shared - 1.
+        in_prefix = np.flatnonzero(tree.edge_rows < shared)
+        rows = torch.from_numpy(tree.edge_rows[in_prefix])
+        cache, chunks = self._prefill(prefix, rows, arithmetic)
         result[in_prefix] = read_edges(
             chunks, np.arange(len(in_prefix)), tree.edge_tokens[in_prefix], arithmetic
         )
-        for batch in make_batches(tree, shared_prefix, -1, self.token_budget, result):
+        for batch in self._batches(tree, shared, result):
             if cache is None:
-                cache, _ = self._prefill(prefix, None, arithmetic)
+                cache, _ = self._prefill(prefix, torch.tensor([0]), arithmetic)
             cache.batch_repeat_interleave(len(batch.fed))
             ids, mask = batch.padded(self.pad_token)
-            full = torch.cat(
-                [torch.ones((len(batch.fed), shared_prefix), dtype=torch.long), mask], dim=1
-            )
-            device = self.network.device
             inputs = {
-                "input_ids": ids.to(device),
-                "attention_mask": full.to(device),
+                "input_ids": ids,
+                "attention_mask": torch.cat([mask.new_ones(len(mask), shared), mask], dim=1),
+                "position_ids": (torch.arange(ids.shape[1]) + shared).expand(ids.shape),
                 self.cache_argument: cache,
             }
-            inputs["position_ids"] = (
-                (torch.arange(ids.shape[1]) + shared_prefix).expand(ids.shape).to(device)
-            )
-            batch.read(self.network, inputs, tree, arithmetic, result)
-            cache = None  # it was changed in place
+            self._read(batch, inputs, tree, arithmetic, result)
+            cache = None  # the forward has appended to it
         return result
 
     def _prefill(
-        self, prefix: Sequence[int], rows: Tensor | None, arithmetic: Arithmetic
-    ) -> tuple[Any, Any]:
+        self, prefix: Sequence[int], rows: Tensor, arithmetic: Arithmetic
+    ) -> tuple[Any, Iterator[Tensor | HeadRows]]:
+        """The cache after ``prefix``, and its logits at ``rows``."""
         cache = DynamicCache(config=self.network.model.config)
-        device = self.network.device
-        ids = torch.tensor([prefix]).to(device)
+        ids = torch.tensor([prefix]).to(self.network.device)
         inputs = {
             "input_ids": ids,
             "attention_mask": torch.ones_like(ids),
+            "position_ids": torch.arange(len(prefix), device=ids.device)[None],
             self.cache_argument: cache,
         }
-        inputs["position_ids"] = torch.arange(len(prefix)).to(device)[None]
-        position = torch.tensor([0]) if rows is None else rows
-        return cache, iter(
-            list(self.network.rows(inputs, torch.zeros_like(position), position, arithmetic))
-        )
+        # The list runs the forward now, so that the cache is filled even where nobody reads the logits.
+        chunks = list(self.network.rows(inputs, torch.zeros_like(rows), rows, arithmetic))
+        return cache, iter(chunks)
 
 
 def _shared_prefix(tree: Tree) -> int:
     """Fed nodes that all sequences share: the chain from the root to the first branching or the first end."""
-    shortest = min(len(sequence) for sequence in tree.sequences)
-    first = tree.sequences[0]
-    same = next(
-        (i for i in range(shortest) if any(sequence[i] != first[i] for sequence in tree.sequences)),
-        shortest,
-    )
-    return min(same, tree.size)
+    # In sorted order the first and the last sequence differ earliest.
+    return min(common_length(min(tree.sequences), max(tree.sequences)), tree.size)
 
 
-def require(network: Network, *arguments: str) -> None:
+def _require(network: Network, *arguments: str) -> None:
     """Refuse the method for a model whose forward does not take these arguments."""
     missing = [name for name in arguments if name not in network.accepts]
     if missing:

@@ -56,7 +56,7 @@ class Network:
 
     @property
     def head(self) -> Any:
-        """The module that makes logits (looked up anew: packing replaces it)."""
+        """The module that makes logits (looked up each time: packing replaces it)."""
         return self.model.get_output_embeddings()
 
     @property
@@ -117,7 +117,8 @@ def read_edges(
         wanted = torch.from_numpy(sorted_tokens[first:last]).to(chunk.device)
         read.append(_log_probabilities(chunk, local, wanted, arithmetic))
         start += len(chunk)
-        del chunk  # the next one then takes its place, which is still in the processor's cache
+        # The next chunk then takes its place, which is still in the processor's cache.
+        del chunk
     result = np.empty(len(rows), dtype=np.float64)
     result[order] = (
         torch.cat([part.float() for part in read]).cpu().double().numpy() if read else ()
@@ -133,10 +134,10 @@ def _log_probabilities(
         return chunk.head.log_probabilities(chunk.hidden, rows, tokens)
     if arithmetic == "published-fp16":
         return torch.softmax(chunk.half(), dim=-1)[rows, tokens].log()
+    # In place: the chunk is ours and the largest thing there is.
     logits = chunk.float()
-    return torch.log_softmax(logits, dim=-1, out=logits)[
-        rows, tokens
-    ]  # in place: the chunk is ours and the largest thing there is
+    torch.log_softmax(logits, dim=-1, out=logits)
+    return logits[rows, tokens]
 
 
 def usable_positions(model: Any) -> int | None:
@@ -146,9 +147,8 @@ def usable_positions(model: Any) -> int | None:
     token's: 514 rows are 512 positions. OPT and BART add their offset to the table instead, and the config is right.
     """
     config = model.config.get_text_config()
-    limits = [
-        getattr(config, name, None) for name in ("max_position_embeddings", "max_seq_len")
-    ]  # MPT has the second
+    # MPT calls it max_seq_len.
+    limits = [getattr(config, name, None) for name in ("max_position_embeddings", "max_seq_len")]
     for name, module in model.named_modules():
         padding = getattr(module, "padding_idx", None)
         if (

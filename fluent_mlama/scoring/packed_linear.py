@@ -28,10 +28,10 @@ SLICE = 2048
 """Tokens of the vocabulary that a head's slice holds."""
 _TOLERANCE = 1e-3
 CACHED_KERNELS = 64
-"""Kernels that oneDNN keeps: one a shape of weights and number of rows, more than one forward needs.
+"""Kernels that oneDNN keeps: one per shape of weights and number of rows, more than one forward needs.
 
 Every forward has a number of rows of its own; with the default of 1024 in each of two caches, some 0.6 MB apiece, memory
-grows by 3 MB a forward for hundreds of forwards.
+grows by 3 MB per forward for hundreds of forwards.
 """
 for _name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):  # read at the first product
     os.environ.setdefault(_name, str(CACHED_KERNELS))
@@ -45,11 +45,6 @@ class PackedLinear(nn.Module):
         self.out_features, self.in_features = weight.shape
         self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), PACKED_FOR_ROWS)
         self.bias = bias
-
-    @classmethod
-    def of(cls, linear: nn.Linear) -> PackedLinear:
-        """The same product, packed."""
-        return cls(linear.weight, linear.bias)
 
     def forward(self, rows: Tensor) -> Tensor:
         """``[..., in]`` ▶ ``[..., out]``."""
@@ -98,9 +93,8 @@ class PackedHead(nn.Module):
             logits = part(hidden)
             here = (tokens // SLICE == number).nonzero()[:, 0]
             chosen[here] = logits[rows[here], tokens[here] % SLICE]
-            top = logits.amax(dim=-1).clamp_(
-                min=torch.finfo(logits.dtype).min
-            )  # finite where the whole slice is -inf
+            # Finite even where the whole slice is -inf: -inf - -inf would be NaN.
+            top = logits.amax(dim=-1).clamp_(min=torch.finfo(logits.dtype).min)
             tops.append(top)
             sums.append(logits.sub_(top[:, None]).exp_().sum(dim=-1))
             del logits  # the next slice then takes its place
@@ -134,7 +128,7 @@ def can_pack(model: Any) -> str | None:
         return "not float32 on a CPU"
     sample = min(layers, key=lambda layer: layer.weight.numel())
     try:
-        packed = PackedLinear.of(sample)
+        packed = PackedLinear(sample.weight, sample.bias)
         rows = torch.linspace(-1.0, 1.0, 3 * sample.in_features).view(3, -1)
         if not torch.allclose(packed(rows), sample(rows), atol=_TOLERANCE) or not torch.equal(
             packed.unpacked().weight, sample.weight
@@ -153,7 +147,7 @@ def pack(model: Any, head: Any = None) -> int:
     ranges = mapped_ranges()
 
     def packed(linear: nn.Linear) -> nn.Module:
-        layer = PackedHead(linear) if linear is head else PackedLinear.of(linear)
+        layer = PackedHead(linear) if linear is head else PackedLinear(linear.weight, linear.bias)
         give_back(linear.weight, ranges)
         return layer
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -27,6 +28,8 @@ from fluent_mlama.scoring.methods import Edges
 from fluent_mlama.scoring.tokens import PromptTokeniser, RequestTokens
 from fluent_mlama.scoring.trie import Ids, Part, Tree, cut
 
+_ROUNDING = 1e-5
+"""What a log-probability of 0 may come out as; tokens nearer to each other than this part of their value are equal."""
 GROUP_LIMIT = 256
 """Requests with an equal prompt that share a group; more of them would make a pack too coarse to resume from."""
 
@@ -72,9 +75,7 @@ def make_plan(
     members: dict[tuple[Ids, int], list[int]] = {}
     seen: dict[Ids, int] = {}
     for number, found in enumerate(tokeniser.tokenise(requests, tokenisation)):
-        reason = _trouble(requests[number], found, tokeniser, max_length) or _rowless(
-            found, tokeniser, rowless
-        )
+        reason = _why_unscorable(requests[number], found, tokeniser, max_length, rowless)
         tokens.append(None if reason else found)
         if reason:
             unscorable[number] = reason
@@ -114,8 +115,12 @@ def _fill(groups: Sequence[Group], token_budget: int) -> tuple[tuple[Group, ...]
     return tuple(tuple(pack) for pack in packs)
 
 
-def _trouble(
-    request: Request, found: RequestTokens, tokeniser: PromptTokeniser, max_length: int | None
+def _why_unscorable(
+    request: Request,
+    found: RequestTokens,
+    tokeniser: PromptTokeniser,
+    max_length: int | None,
+    rowless: frozenset[int],
 ) -> str | None:
     """Why a request cannot be scored, or None."""
     if not found.prompt:
@@ -129,22 +134,11 @@ def _trouble(
         longest = max(longest, len(tokens.sequence))
     if max_length is not None and longest > max_length:
         return f"prompt {request.prompt[:60]!r} and its longest candidate have {longest} tokens, the model has {max_length} positions"
-    return None
-
-
-def _rowless(
-    found: RequestTokens, tokeniser: PromptTokeniser, rowless: frozenset[int]
-) -> str | None:
-    """Why a request cannot be scored where a text spells out a token that the model does not have, or None."""
-    present: set[int] = set()
-    for ids in (found.prompt, *(tokens.sequence for tokens in found.candidates)) if rowless else ():
-        present |= rowless.intersection(ids)
-    names = ", ".join(tokeniser.tokenizer.convert_ids_to_tokens(sorted(present)))
-    return f"the model has no embedding for the token {names}" if present else None
-
-
-_ROUNDING = 1e-5
-"""What a log-probability of 0 may come out as; tokens nearer to each other than this part of their value are equal."""
+    # A text may spell out a special token that the tokenizer knows and the model does not.
+    texts = (found.prompt, *(tokens.sequence for tokens in found.candidates)) if rowless else ()
+    absent = rowless.intersection(chain.from_iterable(texts))
+    names = ", ".join(tokeniser.tokenizer.convert_ids_to_tokens(sorted(absent)))
+    return f"the model has no embedding for the token {names}" if absent else None
 
 
 def assemble(
@@ -164,9 +158,8 @@ def assemble(
     }
     prompt_logprobs = tuple(edges[0][trees[0].paths[0]].tolist())
     prompt_total = add_up(prompt_logprobs, arithmetic)
-    known: dict[
-        int, CandidateScore
-    ] = {}  # by identity: the tokens of equal candidates are one object
+    # By identity: equal candidates of requests with the same prompt have their tokens in one object.
+    known: dict[int, CandidateScore] = {}
     scores = {}
     for number in group.numbers:
         tokens: RequestTokens = plan.state.tokens[number]
@@ -205,7 +198,7 @@ def check(request: Request, score: RequestScore, *, exact: bool = True) -> None:
 
     NaN and positive values; one value for every token, in whatever context; one score for all candidates. Only where
     scores are ``exact`` (float32 throughout) is it an error for two candidates: numbers of 16 bit meet by chance. All
-    ``-inf`` is no error: softmax in fp16 brings it about, and the published dumps hold such rows.
+    ``-inf`` is not an error: softmax in fp16 causes it, and the published dumps hold such rows.
     """
     advice = "try --dtype float32, and look whether the model's files are whole"
     after = f"after prompt {request.prompt!r}"
@@ -236,9 +229,8 @@ def check(request: Request, score: RequestScore, *, exact: bool = True) -> None:
     tokens = list(score.prompt_token_logprobs)
     for candidate in {scored.token_ids: scored for _, scored in named}.values():
         tokens += candidate.token_logprobs
-    if len(tokens) > 2 and max(tokens) - min(tokens) <= _ROUNDING * abs(
-        max(tokens)
-    ):  # NaN if all are -inf
+    # The difference is NaN, hence no error, if all are -inf.
+    if len(tokens) > 2 and max(tokens) - min(tokens) <= _ROUNDING * abs(max(tokens)):
         raise UserError(
             f"every token of prompt {request.prompt!r} and its candidates has the same score, {tokens[0]:.4g}; {advice}"
         )

@@ -31,6 +31,7 @@ from fluent_mlama.scoring.checking import (
     reason_for,
 )
 from fluent_mlama.scoring.contract import Candidate, Request, Tokenisation
+from fluent_mlama.scoring.devices import dtype_name
 from fluent_mlama.scoring.failures import is_out_of_memory
 from fluent_mlama.scoring.methods import (
     Edges,
@@ -50,6 +51,23 @@ METHODS = ("tree", "shared-prefix", "padded", "plain")
 REACH = 512
 """Tokens of the longest sequence in the pack that is tried at load."""
 _LEAST_REACH = 8
+_SENTENCES: tuple[tuple[Tokenisation, str], ...] = (
+    ("separate", "The capital of France is"),
+    ("joint", "Anna lives in the city of San Jos"),
+)
+_CANDIDATES = (" Paris", " the city of Paris", " the city of Rome", " the city of San José", "é")
+_ENDINGS, _FILLING = 6, 60
+"""Candidates behind a prompt, in trees that are compared and in those that only make the pack large."""
+_LONGEST_ENDING = 7
+_SHORT_TREES = 5
+_LONGEST_PROMPT = 40
+"""Of the trees other than the two first."""
+_MOST_FILLING = 64
+_SUMMED = 16
+"""Tokens whose log-probabilities are added before they are compared: more than a candidate has."""
+
+Alone = Mapping[tuple[int, int], Edges]
+"""(tree, sequence) -> log-probabilities of its tokens 2..n, from a plain forward of that sequence."""
 
 
 @dataclass(slots=True)
@@ -141,7 +159,7 @@ class Check:
 
     def _try(self, name: str, by_hand: bool) -> Trial | str:
         seen: dict[str, Comparison] = {}
-        dtype = str(self.network.model.dtype).removeprefix("torch.")
+        dtype = dtype_name(self.network.model.dtype)
         tolerance = TOLERANCE["float32" if self.single else "16-bit"]
         seen[dtype] = compare(
             self.runner(self.network, name, by_hand), self.sentences, self.whole, tolerance
@@ -150,6 +168,7 @@ class Check:
             return str(seen[dtype].trouble)
         if self.probe is None:
             return "its logic could not be tried in float32"
+        # Halve the length until the method is right: 512, 256, ... tokens.
         length = self.at_load
         while True:
             at_size = self.at_length(self.probe, name, by_hand, length)
@@ -170,18 +189,12 @@ class Check:
             made = pack_of(length, self.token_budget, min(TOKENS, self.network.vocabulary))
             try:
                 self._at_length[length] = made, alone(probe, made)
-            except (
-                IndexError,
-                ValueError,
-                RuntimeError,
-            ) as error:  # too many tokens for the model, whatever its config says
+            except (IndexError, ValueError, RuntimeError) as error:
+                # Too many tokens for the model, whatever its config says.
                 if is_out_of_memory(error):
                     raise
-                return Comparison(
-                    math.nan,
-                    0,
-                    f"the model itself fails on {length} tokens ({type(error).__name__})",
-                )
+                why = f"the model itself fails on {length} tokens ({type(error).__name__})"
+                return Comparison(math.nan, 0, why)
         made, reference = self._at_length[length]
         return compare(self.runner(probe, name, by_hand), made, reference, TOLERANCE["float32"])
 
@@ -260,7 +273,7 @@ def _find_verdict(check: Check, wanted: str, packed: bool) -> Verdict:
         raise UserError(
             f"scoring method {wanted} does not work with this model: {'; '.join(refused.values())}; use method auto"
         )
-    # if nothing is right, not even what a sequence shares with another is: each in a forward of its own
+    # If no method is right, nothing is shared: every sequence gets a forward of its own (reach 0).
     best = max(trials, key=lambda trial: trial.reach, default=Trial("plain", False, 0, {}))
     count, told = _pack(check, best) if packed else (0, "no: not asked for")
     record = {
@@ -329,20 +342,6 @@ def _pack(check: Check, trial: Trial) -> tuple[int, str]:
     return count, told
 
 
-_SENTENCES: tuple[tuple[Tokenisation, str], ...] = (
-    ("separate", "The capital of France is"),
-    ("joint", "Anna lives in the city of San Jos"),
-)
-_CANDIDATES = (" Paris", " the city of Paris", " the city of Rome", " the city of San José", "é")
-_ENDINGS, _FILLING = 6, 60
-"""Candidates behind a prompt, in trees that are compared and in those that only make the pack large."""
-_LONGEST_ENDING = 7
-_SHORT_TREES = 5
-_LONGEST_PROMPT = 40
-"""Of the trees other than the two first."""
-_MOST_FILLING = 64
-
-
 @dataclass(frozen=True, slots=True)
 class Pack:
     """Trees of one forward; sequences ``chosen`` (tree, sequence) are scored plainly as well."""
@@ -372,9 +371,8 @@ def sentences(tokeniser: PromptTokeniser, vocabulary: int, positions: int | None
             len(tokens.prompt) < 2 or len(sequences) < 4 or max(map(max, sequences)) >= vocabulary
         )
         if unknown or (positions is not None and max(map(len, sequences)) > positions):
-            return everything(
-                pack_of(min(16, positions or 16), 0, vocabulary).trees[:2]
-            )  # a ladder and a fan
+            ladder_and_fan = pack_of(min(16, positions or 16), 0, vocabulary).trees[:2]
+            return everything(ladder_and_fan)
         trees.append(build_tree([tokens.prompt, *sequences]))
     return everything(trees)
 
@@ -450,13 +448,6 @@ def _fan(
 
 def _draw(count: int, vocabulary: int, generator: np.random.Generator) -> Ids:
     return tuple(generator.integers(vocabulary, size=count).tolist())
-
-
-_SUMMED = 16
-"""Tokens whose log-probabilities are added before they are compared: more than a candidate has."""
-
-Alone = Mapping[tuple[int, int], Edges]
-"""(tree, sequence) -> log-probabilities of its tokens 2..n, from a plain forward of that sequence."""
 
 
 def plain_method(network: Network) -> PaddedMethod:

@@ -46,19 +46,15 @@ class TextTokeniser:
         self.tokenizer = tokenizer
         self.front, self.back = special_tokens_around(tokenizer)
         self._offsets = _offset_tokenizer(tokenizer)
-        settings = json.loads(self._offsets.to_str()) if self._offsets is not None else None
-        self.cuts_before_blanks = settings is not None and _cuts_before_blanks(settings)
-        self._fuses_bytes = (
-            settings is not None
-            and settings["model"]["type"] == "Unigram"
-            and settings["model"]["byte_fallback"]
-        )
-        # Added tokens that swallow neighbouring blanks (RoBERTa's <mask>): a text that holds one is tokenised whole.
-        self.greedy = (
-            tuple(t["content"] for t in settings["added_tokens"] if _is_greedy(t))
-            if settings is not None
-            else ()
-        )
+        self.cuts_before_blanks = self._fuses_bytes = False
+        self.greedy: tuple[str, ...] = ()
+        if self._offsets is not None:
+            settings = json.loads(self._offsets.to_str())
+            model = settings["model"]
+            self.cuts_before_blanks = _cuts_before_blanks(settings)
+            self._fuses_bytes = model["type"] == "Unigram" and model["byte_fallback"]
+            # Added tokens that swallow neighbouring blanks (RoBERTa's <mask>): a text that holds one is tokenised whole.
+            self.greedy = tuple(t["content"] for t in settings["added_tokens"] if _is_greedy(t))
 
     def alone(self, texts: Sequence[str]) -> list[Ids]:
         """Token ids of each text without special tokens."""
@@ -100,7 +96,8 @@ def special_tokens_around(tokenizer: Any) -> tuple[Ids, Ids]:
             for n in range(len(with_special) - len(bare) + 1)
             if bare and with_special[n : n + len(bare)] == bare
         ]
-        if len(starts) == 1:  # two where an unknown word is the prefix's token again
+        # Two where an unknown word is the prefix's token again: try the next text.
+        if len(starts) == 1:
             return with_special[: starts[0]], with_special[starts[0] + len(bare) :]
     raise UserError(
         f"tokenizer of {tokenizer.name_or_path} gives {', '.join(map(repr, texts))} other tokens with special tokens than"
@@ -228,13 +225,10 @@ def _bytes_by_character(encoded: Any) -> _Aligned:
     for (start, end), run in itertools.groupby(list(offsets)):
         last = first + len(list(run))
         raw = [BYTE_TOKEN.fullmatch(token) for token in tokens[first:last]]
-        characters = [
-            len(c.encode())
-            for c in bytes.fromhex("".join(b[1] for b in raw if b)).decode(errors="replace")
-        ]
-        if (
-            all(raw) and len(characters) == end - start and sum(characters) == last - first
-        ):  # not where characters were normalised away
+        text = bytes.fromhex("".join(b[1] for b in raw if b)).decode(errors="replace")
+        characters = [len(character.encode()) for character in text]
+        # Not where characters were normalised away: then bytes and span do not belong together.
+        if all(raw) and len(characters) == end - start and sum(characters) == last - first:
             offsets[first:last] = [
                 (start + n, start + n + 1) for n, size in enumerate(characters) for _ in range(size)
             ]
@@ -251,16 +245,10 @@ def _align(tokenizer: Any, text: str, ids: Ids) -> _Aligned:
     offsets: list[tuple[int, int]] = []
     place = waiting = missing = 0
     for piece in tokenizer.convert_ids_to_tokens(list(ids)):
-        surface = (
-            piece.removeprefix("##")
-            .removesuffix("@@")
-            .removesuffix("</w>")
-            .replace("▁", " ")
-            .strip()
-        )
-        wanted = re.escape(
-            surface or " " * bool(waiting)
-        )  # a lone ▁ behind unknown pieces is the next blank
+        bare = piece.removeprefix("##").removesuffix("@@").removesuffix("</w>")
+        surface = bare.replace("▁", " ").strip()
+        # A lone ▁ behind unknown pieces is the next blank.
+        wanted = re.escape(surface or " " * bool(waiting))
         found = re.compile(wanted, re.IGNORECASE).search(text, place)
         begin = found.start() if found else -1
         if piece == tokenizer.unk_token or begin < 0 or (not waiting and text[place:begin].strip()):

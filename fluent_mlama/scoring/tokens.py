@@ -88,13 +88,11 @@ class PromptTokeniser:
             ids, tail_tokens = alone.get(text, ()), 0
             if tail:
                 spans = tailed[text + tail]
-                ids, tail_tokens = (
-                    tuple(spans.ids),
-                    len(spans.ids) - tokens_in(spans, 0, len(text))[1],
-                )
-            result[prompt, text, tail] = CandidateTokens(
-                prompts[prompt] + ids, len(prompts[prompt]), tail_tokens, False
-            )
+                ids = tuple(spans.ids)
+                tail_tokens = len(ids) - tokens_in(spans, 0, len(text))[1]
+            start = len(prompts[prompt])
+            tokens = CandidateTokens(prompts[prompt] + ids, start, tail_tokens, straddles=False)
+            result[prompt, text, tail] = tokens
         return result
 
     def _together(self, pairs: Sequence[Pair]) -> dict[Pair, CandidateTokens]:
@@ -127,9 +125,8 @@ class PromptTokeniser:
         prefix = self.prefix(tokenisation)
         spelt = self.tokenizer.convert_ids_to_tokens(list(prefix))
         for n in range(len(prefix), 0, -1):
-            if ids[:n] == prefix[-n:] and text.lstrip().startswith(
-                spelt[-n]
-            ):  # and not an unknown word, where BOS stands for it
+            # The text must spell it out: some tokenizers use BOS for unknown words.
+            if ids[:n] == prefix[-n:] and text.lstrip().startswith(spelt[-n]):
                 return prefix[: len(prefix) - n] + ids
         return prefix + ids
 
@@ -259,16 +256,14 @@ class SlotTokeniser:
             filled = spans[left + candidate + right]
             ids, end = tuple(filled.ids), len(left) + len(candidate)
             first, last = tokens_in(filled, start, end)
-            if (
-                not candidate or _first_ending_after(filled, len(left)) >= last
-            ):  # no token is the candidate's own
+            # No token is the candidate's own where none ends after the left text.
+            if not candidate or _first_ending_after(filled, len(left)) >= last:
                 first = last
             pieces.append(ids[first:last])
             if first < last:
                 contexts.setdefault((ids[:first], last - first, ids[last:]), []).append(number)
-        usual = {
-            c[1]: c for c in sorted(contexts, key=lambda c: (len(contexts[c]), c))
-        }  # the last one stays
+        # Of contexts with equally many masks the last one stays: that of most candidates.
+        usual = {c[1]: c for c in sorted(contexts, key=lambda c: (len(contexts[c]), c))}
         return Filling(
             tuple(pieces), {context: tuple(numbers) for context, numbers in contexts.items()}, usual
         )
@@ -284,17 +279,17 @@ def tokens_in(spans: Spans, start: int, end: int | None) -> tuple[int, int]:
     if end is None:
         return first, count
     last = _first_ending_after(spans, end)
-    while (
-        last < count and _span(spans, last)[0] < end
-    ):  # several where they are parts of one character
+    # Several tokens cross the end where they are bytes of one character.
+    while last < count and _span(spans, last)[0] < end:
         last += 1
     return first, max(first, last)
 
 
 def _first_ending_after(spans: Spans, position: int) -> int:
     """The first token whose span ends after character ``position``; the number of tokens if none does."""
-    token = spans.char_to_token(position)  # much quicker than looking at every span
-    if token is None:  # past the end, or a character that the tokenizer drops
+    # Much quicker than looking at every span; None past the end, or at a character that the tokenizer drops.
+    token = spans.char_to_token(position)
+    if token is None:
         token = next(
             (number for number, (_, end) in enumerate(spans.offsets) if end > position),
             len(spans.ids),

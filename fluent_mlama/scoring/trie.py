@@ -53,9 +53,8 @@ class Tree:
     def ancestor_mask(self) -> NDArray[np.bool_]:
         """``[n, n]``: row i is True at i and at everything on the way from its root to it."""
         mask = np.zeros((self.size, self.size + 1), dtype=np.bool_)
-        mask[np.arange(self.size)[:, None], self.ancestors] = (
-            True  # the -1 behind a node falls into the last column, which is cut off
-        )
+        # The -1 after a node falls into the last column, which is cut off.
+        mask[np.arange(self.size)[:, None], self.ancestors] = True
         return mask[:, :-1]
 
 
@@ -68,6 +67,10 @@ def build_tree(sequences: Sequence[Ids]) -> Tree:
     lengths = np.array([len(sequences[s]) for s in order])
     places = np.arange(lengths.max())
     inside = places < lengths[:, None]
+    # One row per sequence in sorted order, one column per depth, -1 after a sequence's end:
+    #     P A B      new    P A B      numbers  0 1 2      walks  0 1 2
+    #     P A C                 C               0 0 3             0 1 3
+    #     P D -               D                 0 4 0             0 4 -
     grid = np.full(inside.shape, -1, dtype=np.int64)
     grid[inside] = np.fromiter(chain.from_iterable(sequences[s] for s in order), dtype=np.int64)
     shared = np.zeros_like(inside)
@@ -77,11 +80,13 @@ def build_tree(sequences: Sequence[Ids]) -> Tree:
     tokens, has_parent = grid[new], depths > 0
     numbers = np.zeros_like(grid)
     numbers[new] = np.arange(len(rows))
-    walks = np.maximum.accumulate(numbers, axis=0)  # a shared node is the youngest of its depth
+    # A shared node is the youngest of its depth, because neighbours share all there is to share.
+    walks = np.maximum.accumulate(numbers, axis=0)
     parents = walks[rows[has_parent], depths[has_parent] - 1]
     fed = np.zeros(len(rows), dtype=np.bool_)  # nodes with a child
     fed[parents] = True
     row = np.cumsum(fed) - 1
+    # Every node but a root has one edge, numbered in the order of the nodes.
     edges = (np.cumsum(has_parent) - 1)[walks]
     place = np.argsort(order)
     return Tree(
@@ -114,9 +119,9 @@ def cut(prompt: Ids, candidates: Iterable[Ids], limit: int = NODE_LIMIT) -> list
     """
     limit = max(limit, 2 * len(prompt))
     distinct = {prompt, *candidates}
-    shared_prefix = (
-        len(prompt) if all(sequence[: len(prompt)] == prompt for sequence in distinct) else 0
-    )  # no need to look there again
+    # Where every sequence begins with the prompt, its tokens need not be compared again.
+    all_share = all(sequence[: len(prompt)] == prompt for sequence in distinct)
+    shared_prefix = len(prompt) if all_share else 0
     parts: list[Part] = []
     inside: list[Ids] = []
     size = 0
@@ -139,11 +144,11 @@ def _new_nodes(before: Ids, sequence: Ids, shared_prefix: int) -> int:
 
     shared_prefix: tokens at the beginning that are known to be common (unless ``before`` is empty).
     """
-    shared = _common(before, sequence, shared_prefix) if before else 0
+    shared = common_length(before, sequence, shared_prefix) if before else 0
     return len(sequence) - 1 - min(shared, max(0, len(before) - 1))
 
 
-def _common(left: Ids, right: Ids, known: int) -> int:
+def common_length(left: Ids, right: Ids, known: int = 0) -> int:
     """Length of the common beginning, of which ``known`` tokens need not be looked at."""
     for place, (a, b) in enumerate(zip(left[known:], right[known:], strict=False), start=known):
         if a != b:
