@@ -1,10 +1,10 @@
 """Attention within trees: every token sees its ancestors and nothing else.
 
-Trees of a pack lie one behind the other in one sequence. Rows are taken in blocks; a block's keys are the ancestors of
-its rows, gathered, so that work is done neither between trees nor between branches that cannot see each other. Blocks
-with about as many keys share one call. The function is registered with transformers' ``AttentionInterface`` and is set
-on a model only while one of our forwards runs: other code that used the model meanwhile would silently lose its padding
-mask.
+Trees of a pack lie one behind the other in one sequence. Rows are taken in blocks; a block's keys
+are the ancestors of its rows, gathered, so that work is done neither between trees nor between
+branches that cannot see each other. Blocks with about as many keys share one call. The function is
+registered with transformers' ``AttentionInterface`` and is set on a model only while one of our
+forwards runs: other code that used the model meanwhile would silently lose its padding mask.
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ Block = tuple[NDArray[Any], ...]
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """B blocks with the same number of keys K: rows of one tree, and all keys that any of them sees.
+    """B blocks of K keys each: rows of one tree, and all keys that any of them sees.
 
-    queries ``[B, BLOCK_ROWS]``, keys ``[B, K]``: positions in the sequence. The last block of a tree repeats its last
-    row; keys that no row sees fill up to a multiple of ``KEY_STEP``. allowed ``[B, BLOCK_ROWS, K]``: who sees what.
-    query_depths ``[B, BLOCK_ROWS]``, key_depths ``[B, K]``: in the tree.
+    queries ``[B, BLOCK_ROWS]``, keys ``[B, K]``: positions in the sequence. The last block of a
+    tree repeats its last row; keys that no row sees fill up to a multiple of ``KEY_STEP``. allowed
+    ``[B, BLOCK_ROWS, K]``: who sees what. query_depths ``[B, BLOCK_ROWS]``, key_depths ``[B, K]``:
+    in the tree.
     """
 
     queries: Tensor
@@ -87,7 +88,7 @@ class Blocks:
         return cls([Bucket.of(blocks) for blocks in by_width.values()])
 
     def gathers(self, number: int, heads: int, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Bucket ``number``'s rows of ``[T * heads, d]`` queries, in the order block, head, row, and its keys ``[B * K]``."""
+        """Bucket ``number``'s rows of ``[T * heads, d]`` queries, and its keys ``[B * K]``."""
         key = (number, heads, device)
         if key not in self._made:
             bucket = self.buckets[number]
@@ -96,11 +97,11 @@ class Blocks:
         return self._made[key]
 
     def places(self, heads: int, device: torch.device) -> Tensor:
-        """``[T * heads]``: where all buckets' results, one behind the other as ``gathers`` orders them, hold each position's."""
+        """``[T * heads]``: where each position's result is in the buckets' joined results."""
         key = ("places", heads, device)
         if key not in self._made:
             queries = torch.cat([bucket.queries.flatten() for bucket in self.buckets]).numpy()
-            # The first occurrence will do: a tree's repeated last row has the same result each time.
+            # The first will do: a tree's repeated last row has the same result each time.
             _, first = np.unique(queries, return_index=True)
             # gathers:  block 0 [ head 0: 16 rows | head 1: 16 rows | ... ]  block 1 [ ... ]
             block, row = np.divmod(first[:, None], BLOCK_ROWS)
@@ -111,7 +112,7 @@ class Blocks:
     def mask(
         self, number: int, window: int | None, groups: int, dtype: torch.dtype, device: torch.device
     ) -> Tensor:
-        """Additive mask ``[B, 1, groups * BLOCK_ROWS, K]``; a token sees at most ``window`` tokens, itself included."""
+        """Additive mask ``[B, 1, groups * BLOCK_ROWS, K]``; ``window`` includes the token itself."""
         key = (number, window, groups, dtype, device)
         if key not in self._made:
             bucket = self.buckets[number]
@@ -155,7 +156,7 @@ def tree_attention(
     sliding_window: int | None = None,
     **unused: Any,
 ) -> tuple[Tensor, None]:
-    """``[1, heads, T, d]`` queries and ``[1, key heads, T, d]`` keys and values ▶ ``[1, T, heads, d]``."""
+    """``[1, (key) heads, T, d]`` queries, keys and values ▶ ``[1, T, heads, d]``."""
     blocks = _blocks.get()
     if blocks is None:
         raise RuntimeError(
@@ -204,7 +205,7 @@ AttentionInterface.register(NAME, tree_attention)
 
 @contextmanager
 def attending(model: Any, blocks: Blocks) -> Iterator[None]:
-    """Run the model's forwards with tree attention over ``blocks``; its own implementation is back afterwards."""
+    """Let the model's forwards use tree attention over ``blocks``, then restore its own."""
     before = model.config._attn_implementation
     token = _blocks.set(blocks)
     try:

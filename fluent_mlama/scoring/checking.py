@@ -1,8 +1,9 @@
-"""What both checks at load share: how scores are compared, and a model's first layers to try a method on.
+"""What both checks at load share: comparing scores, and a model's first layers to try them on.
 
-The first layers form a model of its own, in float32: the same code at a price that fits beside the model. There are as
-many as it takes to have one of every kind: sliding and full attention, with and without positions, dense and of experts,
-attention and recurrence. Weights of a float32 model are shared, not copied.
+The first layers form a model of its own, in float32: the same code at a price that fits beside the
+model. There are as many as it takes to have one of every kind: sliding and full attention, with and
+without positions, dense and of experts, attention and recurrence. Weights of a float32 model are
+shared, not copied.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ TOLERANCE = {"float32": 1e-3, "16-bit": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Scores against those of plain forwards. trouble: why the way they were made cannot be used."""
+    """Scores against those of plain forwards. trouble: why they cannot be used."""
 
     gap: float
     rank_changes: int
@@ -42,7 +43,7 @@ class Comparison:
 def agree(
     score: Callable[[], Sequence[Edges]], plain: Sequence[Edges], tolerance: float
 ) -> Comparison:
-    """What ``score`` returns against plain scores: lists of arrays, each the scores of texts that are ranked together."""
+    """Compare what ``score`` returns with plain scores; texts in one array are ranked together."""
     try:
         scores = score()
     except (MethodRefused, UserError) as refusal:
@@ -104,7 +105,7 @@ _FEWEST = 2
 
 
 def first_layers(model: Any) -> tuple[Any, str]:
-    """The copy and what it is (``its first 2 of 30 layers``). Raises whatever a model's code raises on being copied."""
+    """The copy and its name (``its first 2 of 30 layers``); may raise anything."""
     config = model.config.get_text_config()
     layers = _layers(model)
     count = max(_FEWEST, _covering(_kinds(layers, config)))
@@ -112,8 +113,8 @@ def first_layers(model: Any) -> tuple[Any, str]:
     # Quantised weights cannot be made float32, but what is tried is logic: any weights will do.
     if any(parameter.element_size() < 2 for parameter in model.parameters()):
         return _of_random_weights(model, len(layers), count), f"{shown}, of random weights"
-    # deepcopy takes from its memo what is there instead of copying it: every weight is shared, the embedding and the
-    # head are cut to their first rows, and a short list stands in for the full list of layers.
+    # deepcopy takes from its memo what is there instead of copying it: every weight is shared, the
+    # embedding and the head are cut to their first rows, and the list of layers is a short one.
     memo: dict[int, Any] = {}
     for parameter in model.parameters():
         memo[id(parameter)] = nn.Parameter(parameter.detach(), requires_grad=False)
@@ -146,7 +147,7 @@ def _covering(kinds: list[Any]) -> int:
 
 
 def _kinds(layers: nn.ModuleList, config: Any) -> list[Any]:
-    """What each layer is: its modules, their switches and windows, and its entries in the config's lists."""
+    """Per layer: its modules, their switches and windows, and its entries in the config's lists."""
     numbers = list(range(len(layers)))
     switches = [_switches(layer) for layer in layers]
     numbering = {
@@ -169,7 +170,7 @@ def _kinds(layers: nn.ModuleList, config: Any) -> list[Any]:
 
 
 def _switches(layer: nn.Module) -> dict[str, Any]:
-    """Types of a layer's modules, and what they hold of plain values; those of torch's own are sizes."""
+    """Types of a layer's modules, and plain values of those that are not torch's own."""
     found: dict[str, Any] = {}
     for name, module in layer.named_modules():
         found[name] = type(module)

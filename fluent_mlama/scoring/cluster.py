@@ -1,9 +1,10 @@
-"""Scorers whose models live in the workers of a Ray cluster: the same verbs, and the same bytes, as a local one's.
+"""Scorers whose models live in Ray workers: the same methods and bytes as a local scorer.
 
-A plan is made once, by one worker, and sent to all. Packs are the slices: a pack's scores depend on the plan alone, so it
-does not matter who scores it, when, or how often. ``Pool`` holds the workers. What dies or fails is replaced and its jobs
-are done again: Ray is told neither to restart actors nor to repeat their calls, so a job of a dead worker goes to the
-next free one at once, while the new worker still loads its model.
+A plan is made once, by one worker, and sent to all. Packs are the slices: a pack's scores depend on
+the plan alone, so it does not matter who scores it, when, or how often. ``Pool`` holds the workers.
+What dies or fails is replaced and its jobs are done again: Ray is told neither to restart actors
+nor to repeat their calls, so a job of a dead worker goes to the next free one at once, while the
+new worker still loads its model.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Worker:
         self._plan: tuple[Any, Plan | None] = (None, None)
 
     def load(self) -> None:
-        """Load the model: a call of its own, so that a model that cannot be loaded is reported in one line."""
+        """Load the model: a call of its own, so that a failure is reported in one line."""
         self.scorer = self._load()
 
     def ask(self, verb: str, *arguments: Any) -> Any:
@@ -76,7 +77,7 @@ class Worker:
         return dataclasses.replace(self.scorer.loaded, model=None)
 
     def score_pack(self, plan: Sequence[Any], number: int, arithmetic: Arithmetic) -> Result:
-        """plan: where it lies in Ray's store, in a list, so that Ray does not fetch it again for each pack."""
+        """plan: its place in Ray's store, in a list, lest Ray fetch it for each pack."""
         if self._plan[0] != plan[0]:
             self._plan = (plan[0], ray.get(plan[0]))
         before = self._counters()
@@ -92,7 +93,7 @@ class Worker:
 
 
 class ClusterScorer:
-    """Implements ``fluent_mlama.scoring.contract.Scorer`` and ``ManyPacksScorer``, and stands for a masked scorer as well."""
+    """Implements ``contract.Scorer`` and ``ManyPacksScorer``, and serves masked models."""
 
     def __init__(
         self,
@@ -117,7 +118,7 @@ class ClusterScorer:
         return self._loaded
 
     def describe(self, tokenisation: Tokenisation = "separate") -> ScorerDescription:
-        """What a worker's scorer is, with the forwards that all workers halved or sent round."""
+        """What a worker's scorer is, with the counts of all workers."""
         if tokenisation not in self._descriptions:
             self._descriptions[tokenisation] = self.pool.call("ask", "describe", tokenisation)
         description = self._descriptions[tokenisation]
@@ -182,7 +183,7 @@ class ClusterScorer:
         )
 
     def _check(self, result: Result, made_by: dict[str, Any]) -> None:
-        """All workers must be the same scorer; different kinds of GPU are said, since last digits may differ."""
+        """All workers must be the same scorer; different GPUs get a note."""
         for name, value in result.made_by.items():
             if value != made_by[name]:
                 raise UserError(
@@ -206,7 +207,7 @@ Job = tuple[Any, str, tuple[Any, ...]]
 
 
 class Pool:
-    """Workers made by ``worker(threads, *arguments)``; see ``run``. One pool at a time has the cluster."""
+    """Workers made by ``worker(threads, *arguments)``. One pool at a time has the cluster."""
 
     _last: Pool | None = None
 
@@ -230,7 +231,7 @@ class Pool:
         Pool._last = self
 
     def run(self, jobs: Iterable[Job]) -> Iterator[tuple[Any, Any]]:
-        """(key, result) of each job as it is done, in any order. A job is taken from ``jobs`` when a worker has room for it."""
+        """(key, result) of each job when done, in any order; jobs are taken as workers have room."""
         source, again = iter(jobs), deque[Job]()
         failures: Counter[Any] = Counter()
         running: dict[Any, tuple[Job, Any]] = {}
@@ -286,7 +287,7 @@ class Pool:
             self._replace(worker, _why(error))
 
     def _with_room(self, running: Mapping[Any, tuple[Job, Any]]) -> Iterator[Any]:
-        """Workers that have their model, by the number of jobs they have, the idle ones first, each as often as it has room."""
+        """Workers that have loaded, idle ones first, each as often as it has room for a job."""
         load = Counter(id(worker) for _, worker in running.values())
         loading = {id(worker) for worker in self._loading.values()}
         for depth in range(IN_FLIGHT):
@@ -297,7 +298,7 @@ class Pool:
             )
 
     def _replace(self, worker: Any, why: str) -> None:
-        """A new worker in place of one that failed. Its other jobs fail too, and come here when it is gone already."""
+        """Replace a worker that failed; its other jobs fail too and find it gone."""
         if worker not in self._workers:
             return
         self._deaths += 1
@@ -330,7 +331,7 @@ def connect(cluster: Cluster) -> None:
 
 @retry(retry=retry_if_not_exception_type(OSError), stop=stop_after_attempt(ATTEMPTS), reraise=True)
 def _start(cpus: int, quiet: Mapping[str, Any]) -> None:
-    """A cluster of this machine; Ray gives up when its parts are not up within 30 s, as on a very busy machine."""
+    """Start a cluster here; on a busy machine Ray may give up after 30 s, hence the retries."""
     try:
         ray.init(
             num_cpus=cpus,
@@ -351,7 +352,7 @@ def _first_line(error: Exception) -> str:
 def count_workers(
     cluster: Cluster, resources: Mapping[str, float], machines: int
 ) -> tuple[int, int]:
-    """(GPUs a worker, workers); ``UserError`` where the cluster has too little for what was asked."""
+    """(GPUs per worker, workers); ``UserError`` where the cluster has fewer than asked for."""
     gpus = int(resources.get("GPU", 0))
     each = cluster.gpus_per_worker if gpus else 0
     if gpus == 0 and cluster.gpus_per_worker > 1:

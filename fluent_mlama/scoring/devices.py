@@ -16,7 +16,7 @@ from fluent_mlama.scoring.failures import INSTEAD, memory_error
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 KEPT_FREE_BYTES = 128 << 20
-"""Freed memory that may lie at the heap's end: more than a forward of the token budget makes at one time."""
+"""Freed memory that may stay at the heap's end: more than one forward allocates at a time."""
 LARGEST_KEPT_BYTES = 1000 << 20
 """Larger blocks go back to the system as soon as they are freed."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
@@ -24,7 +24,7 @@ _SPARE = 1.05  # activations and the loader's own needs on top of the weights
 
 
 def choose_device(wanted: str) -> torch.device:
-    """``auto`` takes cuda, then mps, then cpu. Asking for a device that is not there is a UserError with the reason."""
+    """``auto``: cuda, else mps, else cpu. A missing device is a UserError with the reason."""
     kind = wanted.partition(":")[0]
     if kind not in ("auto", "cpu", "cuda", "mps"):
         raise UserError(f"--device {wanted}: choose auto, cpu, cuda, cuda:N or mps")
@@ -47,7 +47,7 @@ def choose_device(wanted: str) -> torch.device:
 
 
 def cuda_trouble() -> str | None:
-    """None if cuda works, else why not: CPU build of torch, no driver, driver too old, no visible GPU."""
+    """None if cuda works, else why not: CPU build, no driver or an old one, no visible GPU."""
     if torch.version.cuda is None and getattr(torch.version, "hip", None) is None:
         return (
             f"this torch ({torch.__version__}) is a CPU build; install one with CUDA,"
@@ -96,14 +96,14 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def free_memory(device: torch.device) -> int:
-    """Free bytes on the device; of the whole machine where device and processor share their memory."""
+    """Free bytes on the device; of the machine where the device has no memory of its own."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     return psutil.virtual_memory().available
 
 
 def release_memory() -> None:
-    """Give back what nothing uses any more: models in reference cycles, and what torch keeps of a GPU for later."""
+    """Free what nothing uses: models in reference cycles, and what torch caches of a GPU."""
     gc.collect()
     give_back_freed()
     if torch.cuda.is_available():
@@ -115,8 +115,8 @@ def release_memory() -> None:
 def give_back_freed() -> None:
     """Hand freed blocks back to the system, where the C library knows how (glibc).
 
-    Small things that stay (oneDNN's kernels, scores) lie among the large blocks that come and go: left alone, the heap
-    grows by some megabytes per forward, nearly all of it holes.
+    Small things that stay (oneDNN's kernels, scores) lie among the large blocks that come and go:
+    left alone, the heap grows by some megabytes per forward, nearly all of it holes.
     """
     trim = _of_c_library("malloc_trim")
     if trim is not None:
@@ -126,8 +126,9 @@ def give_back_freed() -> None:
 def keep_freed() -> None:
     """Let freed blocks stay with the process (glibc) until ``give_back_freed``.
 
-    By itself glibc returns the end of its heap whenever some 50 MB there are free. Every layer of a forward brings that
-    about, and each page fetched again is a fault: 160,000 in the first forward, a fifth of its time.
+    By itself glibc returns the end of its heap whenever some 50 MB there are free. Every layer of a
+    forward brings that about, and each page fetched again is a fault: 160,000 in the first forward,
+    a fifth of its time.
     """
     set_option = _of_c_library("mallopt")
     if set_option is not None:
@@ -143,7 +144,7 @@ def _of_c_library(name: str) -> Any:
 def check_memory(
     name: str, weight_bytes: int | None, config: Any, dtype: torch.dtype, device: torch.device
 ) -> None:
-    """Refuse before loading a model whose weights cannot fit (``weight_bytes``: their size on disk, None if unknown)."""
+    """Refuse a model whose weights cannot fit (``weight_bytes``: size on disk, None if unknown)."""
     free = free_memory(device)
     if weight_bytes is None:
         return

@@ -1,4 +1,4 @@
-"""Where scoring happens: in this process, or in workers of a Ray cluster that each hold the model (docs/scaling.md).
+"""Where scoring happens: in this process, or in Ray workers (docs/scaling.md).
 
 Light: neither torch nor Ray is imported before a model is loaded.
 """
@@ -28,8 +28,9 @@ Queries = Sequence[TypedQuery]
 class Cluster:
     """A Ray cluster and how to use it.
 
-    address: None starts one on this machine, for this run alone. workers: None = one for every ``gpus_per_worker`` GPUs
-    there are (without GPUs one a machine). gpus_per_worker: more than one for models spread with ``--device-map``.
+    address: None starts one on this machine, for this run alone. workers: None = one for every
+    ``gpus_per_worker`` GPUs there are (without GPUs one per machine). gpus_per_worker: more than
+    one for models spread with ``--device-map``.
     """
 
     address: str | None = None
@@ -98,7 +99,7 @@ def _address(value: str) -> str:
 
 
 def _check_reachable(address: str | None) -> None:
-    """``UserError`` where nothing listens: Ray itself would try for a minute, with warnings of its own."""
+    """``UserError`` where nothing listens: Ray itself would try for a minute, with warnings."""
     if address in {None, "auto"}:
         return
     host, _, port = str(address).rpartition(":")
@@ -113,7 +114,7 @@ def _check_reachable(address: str | None) -> None:
 def load_in(
     cluster: Cluster | None, load: Callable[..., AnyScorer], *arguments: Any, **options: Any
 ) -> AnyScorer:
-    """``load(*arguments, **options)`` here, or in every worker of the cluster behind a scorer of the same verbs.
+    """``load(*arguments, **options)`` here, or in every worker of the cluster.
 
     load: a function of a module, which the workers import by its name.
     """
@@ -134,7 +135,7 @@ def load_in(
 
 
 def typed_chunks(scorer: Any, chunks: Iterable[Queries]) -> Iterator[list[TypedResult]]:
-    """The results of each chunk of typed queries to a masked scorer, in order, wherever that one scores."""
+    """The results of each chunk of typed queries to a masked scorer, in order."""
     if hasattr(scorer, "typed_chunks"):
         yield from scorer.typed_chunks(chunks)
         return
@@ -143,7 +144,7 @@ def typed_chunks(scorer: Any, chunks: Iterable[Queries]) -> Iterator[list[TypedR
 
 
 def in_order(numbered: Iterable[tuple[int, Item]]) -> Iterator[Item]:
-    """What comes with the numbers 0, 1, 2 … in whatever order, put in order: each as soon as all before it are there."""
+    """Put items numbered 0, 1, 2 … in order, each as soon as all before it are there."""
     waiting: dict[int, Item] = {}
     turn = 0
     for number, item in numbered:

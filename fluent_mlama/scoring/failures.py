@@ -1,7 +1,8 @@
-"""Why a model cannot be loaded, or not be trusted once it is, in one line: the reason, and what to do about it.
+"""Why a model cannot be loaded, or its weights not be trusted, and what to do about it.
 
-transformers turns most failures of the hub into an OSError with a page of text; the reason is in the chain of causes.
-``check_weights`` and ``rowless_tokens`` see whether what was loaded is what the files hold.
+transformers turns most failures of the hub into an OSError with a page of text; the reason is in
+the chain of causes. ``check_weights`` and ``rowless_tokens`` see whether what was loaded is what
+the files hold.
 """
 
 from __future__ import annotations
@@ -146,9 +147,10 @@ _HARMLESS = re.compile(
             # computed from the config, and kept in files that older versions wrote
             r"(^|\.)rotary_emb\.inv_freq$",
             r"(^|\.)position_ids$",
-            r"(^|\.)embed_positions\.weights$",  # sinusoids of M2M-100's and XGLM's kin; learnt positions are called weight
+            # sinusoids of M2M-100's and XGLM's kin (learnt positions are called weight)
+            r"(^|\.)embed_positions\.weights$",
             r"\.attn\.attention\.(masked_)?bias$",  # GPT-Neo's masks
-            # behind the last layer, for other tasks: the language model's own head does not read them
+            # after the last layer, for other tasks: the language model's own head does not read them
             r"(^|\.)pooler\.",
             r"^cls\.seq_relationship\.",
             r"^(sop_)?classifier\.",
@@ -156,11 +158,11 @@ _HARMLESS = re.compile(
         )
     )
 )
-"""Weights in a file that may stay unread. Whatever else the model has no place for was meant to change its numbers."""
+"""Weights that may stay unread. All others were meant to change the model's numbers."""
 
 
 def check_weights(name: str, told: Mapping[str, Any]) -> None:
-    """``UserError`` for weights that are lacking (transformers fills in random numbers), left over, or of another shape.
+    """``UserError`` for weights that are missing (hence random), left over, or of another shape.
 
     told: what from_pretrained says with ``output_loading_info``.
     """
@@ -187,9 +189,10 @@ def check_weights(name: str, told: Mapping[str, Any]) -> None:
 
 
 def rowless_tokens(name: str, model: Any, tokenizer: Any) -> frozenset[int]:
-    """Tokens without a row in the embedding: special ones, which only a text that spells them out can bring, with a note.
+    """Special tokens without a row in the embedding, with a note: a text may spell them out.
 
-    ``UserError`` where ordinary text can bring one, or the tokenizer itself puts one in front or behind.
+    ``UserError`` where ordinary text can bring one, or the tokenizer itself puts one in front or
+    behind.
     """
     rows = model.get_input_embeddings().weight.shape[0]
     names = {number: token for token, number in tokenizer.get_vocab().items() if number >= rows}

@@ -1,7 +1,7 @@
-"""From trees to edge log-probabilities. All methods give the same numbers; they differ in what they compute twice.
+"""From trees to edge log-probabilities: four methods, the same numbers at different costs.
 
 tree           several trees in one sequence, attention block by block (``attention.py``)
-shared-prefix  the beginning that a tree's sequences share once, its cache repeated for every continuation
+shared-prefix  a tree's common beginning once, its cache repeated for every continuation
 padded         every sequence whole, right-padded batches
 plain          every sequence whole and by itself
 """
@@ -38,7 +38,7 @@ class ScoringMethod(Protocol):
 
 
 class TreeMethod:
-    """Several trees in one sequence, attention block by block through transformers' attention interface."""
+    """Several trees in one sequence, with attention block by block (``attention.py``)."""
 
     name = "tree"
     mixes = True
@@ -85,7 +85,7 @@ class TreeMethod:
 
 @dataclass(slots=True)
 class Batch:
-    """Rows of one batch of one tree, and the edges read in it: edge ``edges[i]`` at (``rows[i]``, ``positions[i]``)."""
+    """Rows of one batch of a tree; edge ``edges[i]`` is read at (``rows[i]``, ``positions[i]``)."""
 
     fed: list[Sequence[int]] = field(default_factory=list)
     edges: list[int] = field(default_factory=list)
@@ -93,7 +93,7 @@ class Batch:
     positions: list[int] = field(default_factory=list)
 
     def add(self, fed: Sequence[int], edges: NDArray[np.int64], result: Edges) -> None:
-        """A row that feeds ``fed`` and reads ``edges``, one per token, except those that another row reads already."""
+        """Add a row that feeds ``fed`` and reads those of ``edges`` that no row reads yet."""
         new = np.flatnonzero(np.isnan(result[edges])).tolist()
         if not new:
             return
@@ -115,10 +115,11 @@ class Batch:
 
 
 class PaddedMethod:
-    """One tree after the other, whole sequences in right-padded batches of at most ``token_budget`` tokens.
+    """Whole sequences, one tree after the other, in right-padded batches.
 
-    one_by_one: ``plain``, batches of one sequence, which is fed to its last token as anybody would. Nothing is read at
-    the last token, but a model may choose its arithmetic by the length of what it is given.
+    one_by_one: ``plain``, each sequence alone and fed to its last token, as usual.
+    Nothing is read at the last token, but a model may choose its arithmetic by the length of what
+    it is given.
     """
 
     name = "padded"
@@ -135,7 +136,7 @@ class PaddedMethod:
             self.name = "plain"
 
     def run(self, trees: Sequence[Tree], arithmetic: Arithmetic) -> list[Edges]:
-        """See ``ScoringMethod``. Every edge is read once, in the longest sequence that runs through it."""
+        """See ``ScoringMethod``. Every edge is read once, in the longest sequence that has it."""
         return [self._one(tree, arithmetic) for tree in trees]
 
     def _one(self, tree: Tree, arithmetic: Arithmetic) -> Edges:
@@ -147,7 +148,7 @@ class PaddedMethod:
         return result
 
     def _batches(self, tree: Tree, shared_prefix: int, result: Edges) -> list[Batch]:
-        """Batches of what follows the first ``shared_prefix`` tokens, whose padded size fits the budget.
+        """Batches of what follows the first ``shared_prefix`` tokens, within the budget.
 
         Longest first: shorter beginnings are then read in rows that are there anyway.
         """
@@ -184,7 +185,7 @@ class PaddedMethod:
 
 
 class SharedPrefixMethod(PaddedMethod):
-    """A tree's common beginning once; its cache, repeated, in front of right-padded batches of the rest."""
+    """The common beginning once; its cache, repeated, before right-padded batches of the rest."""
 
     name = "shared-prefix"
 
@@ -236,13 +237,13 @@ class SharedPrefixMethod(PaddedMethod):
             "position_ids": torch.arange(len(prefix), device=ids.device)[None],
             self.cache_argument: cache,
         }
-        # The list runs the forward now, so that the cache is filled even where nobody reads the logits.
+        # list() runs the forward now: the cache is filled even where nobody reads the logits.
         chunks = list(self.network.rows(inputs, torch.zeros_like(rows), rows, arithmetic))
         return cache, iter(chunks)
 
 
 def _shared_prefix(tree: Tree) -> int:
-    """Fed nodes that all sequences share: the chain from the root to the first branching or the first end."""
+    """Fed nodes that all sequences share: from the root to the first branching or the first end."""
     # In sorted order the first and the last sequence differ earliest.
     return min(common_length(min(tree.sequences), max(tree.sequences)), tree.size)
 

@@ -1,8 +1,9 @@
-"""The model as a body that makes hidden states and a head that reads chosen rows of them, and what is read there.
+"""The model as a body that makes hidden states, and a head that reads chosen rows of them.
 
-A head applied by hand to a few rows at a time keeps memory small (rows × vocabulary is the largest thing there is), but
-it misses what some models do to their logits (scales, soft caps). The load-time check decides; where it fails, the
-model's own forward computes the logits of the wanted rows (``logits_to_keep``).
+A head applied by hand to a few rows at a time keeps memory small (rows × vocabulary is the largest
+thing there is), but it misses what some models do to their logits (scales, soft caps). The
+load-time check decides; where it fails, the model's own forward computes the logits of the wanted
+rows (``logits_to_keep``).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SLICED_ROWS = 1024
 
 @dataclass(frozen=True, slots=True)
 class HeadRows:
-    """Rows ``hidden`` whose logits are made slice by slice when they are read, never all at once."""
+    """Rows whose logits are made slice by slice when they are read."""
 
     head: PackedHead
     hidden: Tensor
@@ -72,9 +73,10 @@ class Network:
     def rows(
         self, inputs: dict[str, Any], batch: Tensor, position: Tensor, arithmetic: Arithmetic
     ) -> Iterator[Tensor | HeadRows]:
-        """Logits at (batch, position), in chunks of rows ``[<= HEAD_ROWS, vocabulary]`` (one chunk if not by hand).
+        """Logits at (batch, position), in chunks of at most ``HEAD_ROWS`` rows (one if not by hand).
 
-        A packed head's chunks are rows still to be read; but the softmax of ``published-fp16`` wants whole rows.
+        A packed head's chunks are rows still to be read; but the softmax of ``published-fp16``
+        wants whole rows.
         """
         inputs = {name: value for name, value in inputs.items() if name in self.accepts}
         if self.head_by_hand:
@@ -106,7 +108,7 @@ def read_edges(
     tokens: NDArray[np.int64],
     arithmetic: Arithmetic,
 ) -> NDArray[np.float64]:
-    """Log-probability of ``tokens[e]`` in row ``rows[e]`` of the logits that ``chunks`` bring one after the other."""
+    """Log-probability of ``tokens[e]`` in row ``rows[e]`` of the logits that come in ``chunks``."""
     order = np.argsort(rows, kind="stable")
     sorted_rows, sorted_tokens = rows[order], tokens[order]
     read: list[Tensor] = []
@@ -129,7 +131,7 @@ def read_edges(
 def _log_probabilities(
     chunk: Tensor | HeadRows, rows: Tensor, tokens: Tensor, arithmetic: Arithmetic
 ) -> Tensor:
-    """fp32 log-softmax, or what the published scorer did: softmax in fp16, then its logarithm in fp16."""
+    """fp32 log-softmax, or as published: softmax in fp16, then its logarithm in fp16."""
     if isinstance(chunk, HeadRows):
         return chunk.head.log_probabilities(chunk.hidden, rows, tokens)
     if arithmetic == "published-fp16":
@@ -143,8 +145,9 @@ def _log_probabilities(
 def usable_positions(model: Any) -> int | None:
     """Number of tokens of the longest sequence that ``model`` takes; None if nothing limits it.
 
-    RoBERTa and its kin count positions from ``padding_idx + 1``, so that many rows of their learned table are never a
-    token's: 514 rows are 512 positions. OPT and BART add their offset to the table instead, and the config is right.
+    RoBERTa and its kin count positions from ``padding_idx + 1``, so that many rows of their learned
+    table are never a token's: 514 rows are 512 positions. OPT and BART add their offset to the
+    table instead, and the config is right.
     """
     config = model.config.get_text_config()
     # MPT calls it max_seq_len.

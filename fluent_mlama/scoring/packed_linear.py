@@ -1,12 +1,14 @@
 """Linear layers whose weights oneDNN has put in its own order, once, instead of at every call.
 
-On a CPU in float32 this is worth about a fifth of the whole run. The operator is torch's own but not public, so it is
-tried on one layer first and everything stays as it was where it is missing or wrong. Layers are replaced one by one and
-each original's pages are given back at once: memory does not double. The head is cut into slices as well.
+On a CPU in float32 this is worth about a fifth of the whole run. The operator is torch's own but
+not public, so it is tried on one layer first and everything stays as it was where it is missing or
+wrong. Layers are replaced one by one and each original's pages are given back at once: memory does
+not double. The head is cut into slices as well.
 
-safetensors weights are views of a mapped file, which stays mapped while one of them lives: letting a weight go frees
-nothing by itself. The system may be told that a range of the mapping is not needed; should it be read after all, it
-comes from the file again. Only ranges that belong to a file are ever given back, and only on Linux.
+safetensors weights are views of a mapped file, which stays mapped while one of them lives: letting
+a weight go frees nothing by itself. The system may be told that a range of the mapping is not
+needed; should it be read after all, it comes from the file again. Only ranges that belong to a file
+are ever given back, and only on Linux.
 """
 
 from __future__ import annotations
@@ -28,17 +30,17 @@ SLICE = 2048
 """Tokens of the vocabulary that a head's slice holds."""
 _TOLERANCE = 1e-3
 CACHED_KERNELS = 64
-"""Kernels that oneDNN keeps: one per shape of weights and number of rows, more than one forward needs.
+"""Kernels that oneDNN keeps, one per shape of weights and number of rows.
 
-Every forward has a number of rows of its own; with the default of 1024 in each of two caches, some 0.6 MB apiece, memory
-grows by 3 MB per forward for hundreds of forwards.
+Every forward has a number of rows of its own; with the default of 1024 in each of two caches, some
+0.6 MB apiece, memory grows by 3 MB per forward for hundreds of forwards.
 """
 for _name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):  # read at the first product
     os.environ.setdefault(_name, str(CACHED_KERNELS))
 
 
 class PackedLinear(nn.Module):
-    """Stands for an ``nn.Linear``; ``weight`` is the packed tensor, readable by oneDNN alone."""
+    """Replaces an ``nn.Linear``; ``weight`` is the packed tensor, which only oneDNN can read."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         super().__init__()
@@ -56,10 +58,10 @@ class PackedLinear(nn.Module):
 
 
 class PackedHead(nn.Module):
-    """Stands for the head in slices of the vocabulary, so that logits are read while they lie in the processor's cache.
+    """The head in slices of the vocabulary, whose logits are read while in the cache.
 
-    Rows of whole logits are far larger than any cache, and reading the weights once for every few of them costs as much
-    as the products.
+    Rows of whole logits are far larger than any cache, and reading the weights once for every few
+    of them costs as much as the products.
     """
 
     def __init__(self, head: nn.Linear) -> None:
@@ -81,11 +83,13 @@ class PackedHead(nn.Module):
         return torch.cat([part(rows) for part in self.slices], dim=-1)
 
     def log_probabilities(self, hidden: Tensor, rows: Tensor, tokens: Tensor) -> Tensor:
-        """log softmax of the logits x of ``hidden[rows[i]]`` at ``tokens[i]`` (natural logs): ``[i]``.
+        """``[i]``: natural log softmax of the logits x of ``hidden[rows[i]]`` at ``tokens[i]``.
 
-        With m[k] the largest logit of slice k, M the largest of all and S[k] the sum of exp(x - m[k]) over the slice:
-        log p(t) = (x[t] - M) - log(sum of S[k] exp(m[k] - M) over k). Nothing is subtracted but maxima, so that logits
-        of -inf, or far below the rest, cost no precision.
+        With m[k] the largest logit of slice k, M the largest of all, S[k] = sum of exp(x - m[k]):
+
+            log p(t) = (x[t] - M) - log(sum over k of S[k] exp(m[k] - M))
+
+        Only maxima are subtracted, so that logits of -inf, or far below the rest, cost no precision.
         """
         chosen = torch.empty(len(rows), dtype=hidden.dtype)
         tops, sums = [], []
@@ -175,7 +179,7 @@ Range = tuple[int, int]
 
 
 def mapped_ranges() -> list[Range]:
-    """Address ranges of this process that are backed by a file; none where the system does not tell."""
+    """Address ranges of this process that are backed by a file; none outside Linux."""
     if sys.platform != "linux":
         return []
     ranges = []
@@ -188,7 +192,7 @@ def mapped_ranges() -> list[Range]:
 
 
 def give_back(tensor: Tensor, ranges: Sequence[Range]) -> bool:
-    """Give back the whole pages of a contiguous tensor if they lie in one of ``ranges``; True if they were given back."""
+    """Give back the pages of a contiguous tensor that lies in one of ``ranges``; True if done."""
     first, last = tensor.data_ptr(), tensor.data_ptr() + tensor.numel() * tensor.element_size()
     if tensor.device.type != "cpu" or not any(
         start <= first and last <= end for start, end in ranges

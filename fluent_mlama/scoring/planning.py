@@ -1,9 +1,10 @@
-"""Requests ▶ packs of trees, and edges ▶ scores: everything about a file's scoring that needs no model.
+"""Requests ▶ packs of trees, and edges ▶ scores: the part of scoring that needs no model.
 
-Requests with equal prompts form one group, whose candidates share one tree (or several, where there are many); groups
-fill packs up to the token budget in the order of their first request. All of it is decided from the whole file before
-anything is scored, so that a resumed run computes the same forwards as an undisturbed one. ``assemble`` goes the other
-way: from the edges of a group's trees to the scores of its requests, and checks them.
+Requests with equal prompts form one group, whose candidates share one tree (or several, where there
+are many); groups fill packs up to the token budget in the order of their first request. All of it
+is decided from the whole file before anything is scored, so that a resumed run computes the same
+forwards as an undisturbed one. ``assemble`` goes the other way: from the edges of a group's trees
+to the scores of its requests, and checks them.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from fluent_mlama.scoring.tokens import PromptTokeniser, RequestTokens
 from fluent_mlama.scoring.trie import Ids, Part, Tree, cut
 
 _ROUNDING = 1e-5
-"""What a log-probability of 0 may come out as; tokens nearer to each other than this part of their value are equal."""
+"""Largest positive value that counts as 0; relative difference below which tokens are equal."""
 GROUP_LIMIT = 256
-"""Requests with an equal prompt that share a group; more of them would make a pack too coarse to resume from."""
+"""Requests in a group; more of them would make packs too coarse to resume from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Requests (by number) with the same prompt ids, and the parts of their common candidate set, a tree each."""
+    """Requests (by number) with the same prompt ids; each part of their candidates is a tree."""
 
     numbers: tuple[int, ...]
     parts: tuple[Part, ...]
@@ -49,7 +50,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class PlanState:
-    """The engine's side of a plan: tokens by request (None if unscorable) and the groups of each pack."""
+    """The engine's side of a plan: tokens per request (None if unscorable), groups per pack."""
 
     tokens: tuple[RequestTokens | None, ...]
     packs: tuple[tuple[Group, ...], ...]
@@ -65,10 +66,11 @@ def make_plan(
     share_prompts: bool = True,
     rowless: frozenset[int] = frozenset(),
 ) -> Plan:
-    """Tokenise, group and pack ``requests``. ``max_length``: positions the model has, None if unlimited.
+    """Tokenise, group and pack ``requests``.
 
-    rowless: tokens that the model has no embedding for.
-    share_prompts=False scores equal prompts as often as they occur (for measuring what sharing brings).
+    max_length: positions the model has, None if unlimited. rowless: tokens that the model has no
+    embedding for. share_prompts=False scores equal prompts as often as they occur (for measuring
+    what sharing brings).
     """
     unscorable: dict[int, str] = {}
     tokens: list[RequestTokens | None] = []
@@ -158,7 +160,7 @@ def assemble(
     }
     prompt_logprobs = tuple(edges[0][trees[0].paths[0]].tolist())
     prompt_total = add_up(prompt_logprobs, arithmetic)
-    # By identity: equal candidates of requests with the same prompt have their tokens in one object.
+    # By identity: equal candidates after the same prompt have their tokens in one object.
     known: dict[int, CandidateScore] = {}
     scores = {}
     for number in group.numbers:
@@ -183,7 +185,7 @@ def assemble(
 
 
 def add_up(logprobs: Sequence[float], arithmetic: Arithmetic) -> float:
-    """Sum in the run's arithmetic: float64, or a running fp16 sum in token order. An empty sum is 0.0."""
+    """Sum in the run's arithmetic: float64, or a running fp16 sum in token order; 0.0 if empty."""
     if arithmetic == "float32":
         return float(sum(logprobs, 0.0))
     total = np.float16(0.0)
@@ -194,11 +196,12 @@ def add_up(logprobs: Sequence[float], arithmetic: Arithmetic) -> float:
 
 
 def check(request: Request, score: RequestScore, *, exact: bool = True) -> None:
-    """Raise a UserError where scores cannot be log-probabilities, or those of a model that tells texts apart.
+    """``UserError`` for scores that are not log-probabilities, or do not tell any texts apart.
 
-    NaN and positive values; one value for every token, in whatever context; one score for all candidates. Only where
-    scores are ``exact`` (float32 throughout) is it an error for two candidates: numbers of 16 bit meet by chance. All
-    ``-inf`` is not an error: softmax in fp16 causes it, and the published dumps hold such rows.
+    NaN and positive values; one value for every token, in whatever context; one score for all
+    candidates. Only where scores are ``exact`` (float32 throughout) is it an error for two
+    candidates: numbers of 16 bit meet by chance. All ``-inf`` is not an error: softmax in fp16
+    causes it, and the published dumps hold such rows.
     """
     advice = "try --dtype float32, and look whether the model's files are whole"
     after = f"after prompt {request.prompt!r}"

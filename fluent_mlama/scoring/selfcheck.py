@@ -1,13 +1,16 @@
-"""Which method is right for this model: what a run will meet, scored plainly and by each method, decides at load.
+"""Which scoring method is right for this model, decided at load on what a run will meet.
 
-Two things are asked of a method. On the model itself, in the run's own number type, it must score a few sentences as plain
-forwards do. In float32, where all methods agree to rounding, its logic is tried on the model's first layers with a pack
-as large as the run's: long and short prompts, unequal endings, tokens far from their own depth. How long the sequences
-of that pack were is how far the method reaches: models change their arithmetic at some length (sliding windows, chunks,
-rope and temperature switches), and nobody can list all of them. The reach grows by the same check when longer texts come.
+Two things are asked of a method. On the model itself, in the run's own number type, it must score a
+few sentences as plain forwards do. In float32, where all methods agree to rounding, its logic is
+tried on the model's first layers with a pack as large as the run's: long and short prompts, unequal
+endings, tokens far from their own depth. How long the sequences of that pack were is how far the
+method reaches: models change their arithmetic at some length (sliding windows, chunks, rope and
+temperature switches), and nobody can list all of them. The reach grows by the same check when
+longer texts come.
 
-In a pack a token's place in the sequence, its depth in its tree and its place among the keys are three different
-numbers. They must be far apart in the check too: models that confuse them are right on small inputs.
+In a pack a token's place in the sequence, its depth in its tree and its place among the keys are
+three different numbers. They must be far apart in the check too: models that confuse them are right
+on small inputs.
 """
 
 from __future__ import annotations
@@ -57,7 +60,7 @@ _SENTENCES: tuple[tuple[Tokenisation, str], ...] = (
 )
 _CANDIDATES = (" Paris", " the city of Paris", " the city of Rome", " the city of San José", "é")
 _ENDINGS, _FILLING = 6, 60
-"""Candidates behind a prompt, in trees that are compared and in those that only make the pack large."""
+"""Candidates per prompt, in trees that are compared and in trees that only fill the pack."""
 _LONGEST_ENDING = 7
 _SHORT_TREES = 5
 _LONGEST_PROMPT = 40
@@ -67,14 +70,15 @@ _SUMMED = 16
 """Tokens whose log-probabilities are added before they are compared: more than a candidate has."""
 
 Alone = Mapping[tuple[int, int], Edges]
-"""(tree, sequence) -> log-probabilities of its tokens 2..n, from a plain forward of that sequence."""
+"""(tree, sequence) -> log-probabilities of its tokens 2..n in a plain forward."""
 
 
 @dataclass(slots=True)
 class Reach:
-    """Sequences of at most ``length`` tokens are right by a method; longer ones are tried when they come, until one fails.
+    """How long a text a method is right for; longer ones are tried when they come.
 
-    try_length: whether the method is right for sequences of up to so many tokens. most: what the model has positions for.
+    try_length: whether the method is right for sequences of up to so many tokens. most: what the
+    model has positions for.
     """
 
     length: int
@@ -109,7 +113,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A method that agrees with plain forwards on sequences of up to ``reach`` tokens, and by how much."""
+    """A method that agrees with plain forwards on up to ``reach`` tokens, and how closely."""
 
     name: str
     by_hand: bool
@@ -137,7 +141,7 @@ class Check:
         self._at_length: dict[int, tuple[Pack, Alone]] = {}
 
     def trials(self, names: Sequence[str], refused: dict[str, str]) -> list[Trial]:
-        """What can be used, in order, up to the first that reaches as far as the check does; ``refused`` says why not."""
+        """Usable methods, up to the first that reaches the check's length; ``refused``: why not."""
         found: list[Trial] = []
         for name in names:
             for by_hand in (True, False) if self.network.can_apply_head else (False,):
@@ -215,7 +219,7 @@ class Check:
         return build
 
     def reaches(self, name: str, by_hand: bool, length: int) -> bool:
-        """Whether the method is right for ``length`` tokens, tried after load: on a probe made for this."""
+        """Whether the method is right for ``length`` tokens, tried after load on a new probe."""
         probe, _ = _probe(self.network)
         if probe is None:
             return False
@@ -234,10 +238,10 @@ def choose_method(
     packed: bool = True,
     memory: Memory | None = None,
 ) -> Choice:
-    """The method that agrees with plain forwards furthest, the fastest of them (or ``wanted``), with packed weights if possible.
+    """The fastest method of those that are right for the longest sequences (or ``wanted``).
 
-    memory: where the verdict of an earlier check of this model may be kept; without one it is checked now.
-    Raises UserError for an unknown name and for a wanted method that fails the check.
+    memory: where the verdict of an earlier check of this model may be kept; without one it is
+    checked now. Raises UserError for an unknown name and for a wanted method that fails the check.
     """
     if wanted != "auto" and wanted not in METHODS:
         raise UserError(f"scoring method {wanted!r}: choose auto, {', '.join(METHODS)}")
@@ -295,7 +299,8 @@ def build_method(
 ) -> ScoringMethod:
     """A method by its name. Raises MethodRefused where the model cannot take it.
 
-    pad_token: of the tokenizer; token 0 takes its place where there is none or the model has no row for it.
+    pad_token: of the tokenizer; token 0 takes its place where there is none or the model has no row
+    for it.
     """
     rows = len(network.model.get_input_embeddings().weight)
     if pad_token is None or pad_token >= rows:
@@ -308,7 +313,7 @@ def build_method(
 
 
 def _probe(network: Network) -> tuple[Network | None, str]:
-    """The model's first layers in float32, or the model itself where they cannot be copied; None in 16 bit."""
+    """The first layers in float32, else the model itself (in 16 bit None)."""
     try:
         small, what = first_layers(network.model)
         return Network(small), what
@@ -322,7 +327,7 @@ def _probe(network: Network) -> tuple[Network | None, str]:
 
 
 def _pack(check: Check, trial: Trial) -> tuple[int, str]:
-    """Pack the linear layers, and check again; what fails the check comes back as it was. (layers packed, in words)"""
+    """Pack the linear layers unless that fails the check: how many layers, and in words."""
     network = check.network
     reason = can_pack(network.model)
     if reason is not None:
@@ -351,9 +356,10 @@ class Pack:
 
 
 def sentences(tokeniser: PromptTokeniser, vocabulary: int, positions: int | None) -> Pack:
-    """Two prompts, one in each tokenisation; candidates share beginnings, end inside each other, or begin in the prompt.
+    """Two prompts, one per tokenisation; candidates share beginnings, or begin in the prompt.
 
-    Of words where the tokenizer knows them and the model has as many positions, else of arbitrary token ids.
+    Of words where the tokenizer knows them and the model has as many positions, else of arbitrary
+    token ids.
     """
     trees = []
     for tokenisation, prompt in _SENTENCES:
@@ -384,10 +390,10 @@ def everything(trees: Sequence[Tree]) -> Pack:
 
 
 def pack_of(longest: int, budget: int, vocabulary: int) -> Pack:
-    """Trees of ``budget`` fed tokens or more, of arbitrary ids; one sequence has ``longest`` tokens, none more.
+    """Trees of at least ``budget`` fed tokens; the longest sequence has ``longest`` tokens.
 
-    Long ones stand in front, short ones that are compared behind everything else: far from their own depth. The size is
-    at least what one prompt of that length can take with all its candidates.
+    Long ones stand in front, short ones that are compared behind everything else: far from their
+    own depth. The size is at least what one prompt of that length can take with all its candidates.
     """
     generator = np.random.default_rng(longest)
 
@@ -415,14 +421,14 @@ def pack_of(longest: int, budget: int, vocabulary: int) -> Pack:
 
 
 def _to_compare(tree: Tree, every: bool) -> list[int]:
-    """All sequences of a tree, or its longest and two others; single tokens have nothing to compare."""
+    """All sequences of a tree, or its longest and two others; none of a single token."""
     found = [s for s, sequence in enumerate(tree.sequences) if len(sequence) > 1]
     longest = max(found, key=lambda s: len(tree.sequences[s]), default=0)
     return found if every else sorted({longest, *found[:1], *found[-1:]})
 
 
 def _ladder(longest: int, vocabulary: int, generator: np.random.Generator) -> list[Ids]:
-    """One long sequence, and others that leave it at a half, a quarter ... of it: whatever depends on length shows."""
+    """One long sequence, and others that leave it at 1/2, 1/4, ... of its length."""
     whole = _draw(longest, vocabulary, generator)
     rungs = [longest >> halvings for halvings in range(1, longest.bit_length())]
     left = [(whole[:rung] + _draw(2, vocabulary, generator))[:longest] for rung in rungs]
@@ -432,7 +438,7 @@ def _ladder(longest: int, vocabulary: int, generator: np.random.Generator) -> li
 def _fan(
     length: int, count: int, longest: int, vocabulary: int, generator: np.random.Generator
 ) -> list[Ids]:
-    """A prompt of ``length`` tokens, and behind it endings of 1 to 7 tokens; the last one begins inside the prompt."""
+    """A prompt with endings of 1 to 7 tokens; the last begins inside the prompt."""
     prompt = _draw(length, vocabulary, generator)
     common = _draw(_LONGEST_ENDING, vocabulary, generator)
     endings = [common, common[:1], common[:3], common[:2] + _draw(2, vocabulary, generator)]
@@ -474,7 +480,7 @@ def alone(network: Network, made: Pack) -> Alone:
 def compare(
     build: Callable[[], Runner], made: Pack, reference: Alone, tolerance: float
 ) -> Comparison:
-    """Run the method that ``build`` makes and hold it against the reference: the ends of sequences, ranked, and the rest."""
+    """Run the method that ``build`` makes and compare it with the reference."""
     compared = sorted({t for t, _ in made.chosen})
 
     def score() -> list[Edges]:
@@ -489,7 +495,7 @@ def compare(
 
 
 def _sums(values: Alone, trees: Sequence[int]) -> list[Edges]:
-    """Of each tree, its sequences' last tokens together; then every sequence's tokens, some at a time, each sum by itself."""
+    """Sums to compare: the ends of each tree's sequences, then stretches of each sequence."""
     ends = [
         np.array([one[-_SUMMED:].sum() for (t, _), one in values.items() if t == tree])
         for tree in trees

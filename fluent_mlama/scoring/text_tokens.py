@@ -1,6 +1,7 @@
-"""What a tokenizer does with a text: its special tokens, where each token lies, where text may be cut.
+"""What a tokenizer does with a text: special tokens, spans of tokens, where text may be cut.
 
-``TextTokeniser`` goes from text to ids with character spans; ``spellings`` and ``readable`` go back, for showing.
+``TextTokeniser`` goes from text to ids with character spans; ``spellings`` and ``readable`` go
+back, for showing.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Ids = tuple[int, ...]
 
 
 class Spans(Protocol):
-    """Token ids with the characters of each: ``tokenizers.Encoding``, or ``_Aligned`` for tokenizers without offsets."""
+    """Token ids with their spans: ``tokenizers.Encoding``, or ``_Aligned``."""
 
     @property
     def ids(self) -> list[int]:
@@ -40,7 +41,7 @@ class Spans(Protocol):
 
 
 class TextTokeniser:
-    """A tokenizer, the special tokens that it puts around a text, and where in the text each token lies."""
+    """A tokenizer, the special tokens it puts around a text, and the characters of each token."""
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
@@ -53,7 +54,8 @@ class TextTokeniser:
             model = settings["model"]
             self.cuts_before_blanks = _cuts_before_blanks(settings)
             self._fuses_bytes = model["type"] == "Unigram" and model["byte_fallback"]
-            # Added tokens that swallow neighbouring blanks (RoBERTa's <mask>): a text that holds one is tokenised whole.
+            # Added tokens that swallow neighbouring blanks (RoBERTa's <mask>): a text that holds one
+            # is tokenised whole.
             self.greedy = tuple(t["content"] for t in settings["added_tokens"] if _is_greedy(t))
 
     def alone(self, texts: Sequence[str]) -> list[Ids]:
@@ -106,14 +108,14 @@ def special_tokens_around(tokenizer: Any) -> tuple[Ids, Ids]:
 
 
 def prefix_name(tokenizer: Any, prefix: Sequence[int]) -> str:
-    """For signatures: "0" for no prefix, "1" for the tokenizer's BOS, else the tokens' text (``</s>``, ``[CLS]``)."""
+    """For signatures: "0" for no prefix, "1" for BOS, else the text (``</s>``, ``[CLS]``)."""
     if tuple(prefix) == (tokenizer.bos_token_id,):
         return "1"
     return "".join(map(str, tokenizer.convert_ids_to_tokens(list(prefix)))) or "0"
 
 
 def tokenizer_identity(tokenizer: Any) -> str:
-    """Equal where token ids mean the same: the number of tokens and 16 hex digits of the vocabulary's sha256."""
+    """Equal where token ids mean the same: tokens, 16 hex digits of the vocabulary's sha256."""
     meanings = sorted((number, token) for token, number in tokenizer.get_vocab().items())
     return f"{len(meanings)}-{hashlib.sha256(json.dumps(meanings).encode()).hexdigest()[:16]}"
 
@@ -121,8 +123,8 @@ def tokenizer_identity(tokenizer: Any) -> str:
 def _offset_tokenizer(tokenizer: Any) -> Tokenizer | None:
     """A copy of the fast tokenizer without its post-processor.
 
-    The post-processor of byte-level tokenizers trims white space from the spans (`` Paris`` would begin at its P), so
-    that a token across the prompt's trailing blank could not be seen.
+    The post-processor of byte-level tokenizers trims white space from the spans (`` Paris`` would
+    begin at its P), so that a token across the prompt's trailing blank could not be seen.
     """
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if not isinstance(backend, Tokenizer):
@@ -140,18 +142,19 @@ def _offset_tokenizer(tokenizer: Any) -> Tokenizer | None:
     return copy
 
 
-# Normalizers that change characters where they are: what they make of a text, they make of its parts.
+# Normalizers that change characters in place: a text's parts are normalised as in the text.
 _LOCAL = {
     "BertNormalizer", "Precompiled", "Lowercase", "StripAccents", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Strip",
 }  # fmt: skip
 
 
 def _cuts_before_blanks(settings: Mapping[str, Any]) -> bool:
-    """Whether text is always cut in front of a blank that follows a letter, digit or mark, whatever stands around.
+    """Whether text is always cut before a blank that follows a letter, digit or mark.
 
-    So it is with GPT-2's pattern: no alternative of it has white space behind anything else, and none looks back. So
-    it is where white space is dropped first and the words between are tokenised alone (BERT, XLM-R, T5), and where
-    blanks become ▁ that begin a word, also the first (ALBERT, XGLM).
+    So it is with GPT-2's pattern: no alternative of it has white space behind anything else, and
+    none looks back. So it is where white space is dropped first and the words between are tokenised
+    alone (BERT, XLM-R, T5), and where blanks become ▁ that begin a word, also the first (ALBERT,
+    XGLM).
     """
     model, first, *others = settings["model"], *_steps(settings["pre_tokenizer"], "pretokenizers")
     kind = first.get("type")
@@ -196,7 +199,7 @@ def _is_greedy(added_token: Mapping[str, Any]) -> bool:
 
 
 def is_solid(character: str) -> bool:
-    """A character behind which a blank is a blank: no white space, none that is normalised away, no combining mark."""
+    """A character after which a blank stays one: not white space, a mark, or normalised away."""
     return character.isalnum() or (character != "" and character in string.punctuation)
 
 
@@ -219,7 +222,7 @@ class _Aligned:
 
 
 def _bytes_by_character(encoded: Any) -> _Aligned:
-    """Spans of byte tokens one character each: Unigram gives all bytes of a run of unknown characters one common span."""
+    """One span per character: Unigram gives all bytes of a run of unknown characters one span."""
     ids, offsets, tokens = list(encoded.ids), list(encoded.offsets), encoded.tokens
     first = 0
     for (start, end), run in itertools.groupby(list(offsets)):
@@ -237,10 +240,11 @@ def _bytes_by_character(encoded: Any) -> _Aligned:
 
 
 def _align(tokenizer: Any, text: str, ids: Ids) -> _Aligned:
-    """Each piece where the text goes on with it; ``UserError`` where hardly a piece is in the text.
+    """Find each piece in the text, in order; ``UserError`` where hardly any piece is found.
 
-    A piece's span begins where the one before ends, so that it has the white space before it. Pieces that are not in
-    the text as they are (unknown or normalised) share what lies between those around them.
+    A piece's span begins where the one before ends, so that it has the white space before it.
+    Pieces that are not in the text as they are (unknown or normalised) share what lies between
+    those around them.
     """
     offsets: list[tuple[int, int]] = []
     place = waiting = missing = 0
@@ -274,10 +278,10 @@ BYTE_TOKEN = re.compile("<0x([0-9A-F]{2})>")
 
 
 def spellings(tokenizer: Any, token_ids: Sequence[int]) -> list[str]:
-    """Tokens for showing to a person, as the text that each stands for; SentencePiece's ▁ is a blank.
+    """Tokens as text, for showing to a person; SentencePiece's ▁ is a blank.
 
-    A byte that is not a whole character is written as ``<0xE6>``, and the token that completes the character names
-    it: ``<0xE6>``, ``<0x8B>``, ``<0xBF>(拿)``.
+    A byte that is not a whole character is written as ``<0xE6>``, and the token that completes the
+    character names it: ``<0xE6>``, ``<0x8B>``, ``<0xBF>(拿)``.
     """
     shown = []
     unfinished = b""
@@ -295,13 +299,13 @@ def spellings(tokenizer: Any, token_ids: Sequence[int]) -> list[str]:
 
 
 def readable(tokenizer: Any, token_ids: Sequence[int]) -> str:
-    """The text of several tokens; with bytes that make no character as ``spellings`` writes them."""
+    """The text of several tokens; incomplete characters as ``spellings`` writes them."""
     text = str(tokenizer.decode(list(token_ids)))
     return "".join(spellings(tokenizer, token_ids)) if "\ufffd" in text else text
 
 
 def _spelling_of(tokenizer: Any) -> str:
-    """How the vocabulary writes text: as ``bytes`` (GPT-2's characters for bytes), as ``pieces`` (▁, <0x0A>) or ``plain``."""
+    """How tokens are written: ``bytes`` (GPT-2's table), ``pieces`` (▁, <0x0A>) or ``plain``."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if not isinstance(backend, Tokenizer):
         return "pieces" if hasattr(tokenizer, "sp_model") else "plain"
@@ -312,7 +316,7 @@ def _spelling_of(tokenizer: Any) -> str:
 
 
 def _byte_of_character() -> dict[str, int]:
-    """GPT-2's table: printable bytes of Latin-1 stand for themselves, the others for the characters from U+0100 on."""
+    """GPT-2's table: printable bytes of Latin-1 as they are, the others from U+0100 on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {
@@ -324,7 +328,7 @@ _BYTES = _byte_of_character()
 
 
 def _token_bytes(token: str, kind: str) -> bytes | None:
-    """The UTF-8 bytes that a token stands for; None for one that is not written in its vocabulary's way."""
+    """A token's UTF-8 bytes; None where it is not written in its vocabulary's way."""
     if kind == "bytes":
         return (
             bytes(_BYTES[character] for character in token) if set(token) <= _BYTES.keys() else None
@@ -336,7 +340,7 @@ def _token_bytes(token: str, kind: str) -> bytes | None:
 
 
 def _readable(raw: bytes, unfinished: bytes) -> tuple[str, bytes]:
-    """A token's bytes as text, and those at its end that begin a character; unfinished: the same of the tokens before."""
+    """A token's bytes as text, and those left over, as ``unfinished`` from the tokens before."""
     shown = ""
     if unfinished:
         text, taken, unfinished = _finish(unfinished, raw)
@@ -354,7 +358,7 @@ def _readable(raw: bytes, unfinished: bytes) -> tuple[str, bytes]:
 
 
 def _finish(unfinished: bytes, raw: bytes) -> tuple[str, int, bytes]:
-    """Go on with a character: what to show, how many bytes of ``raw`` it took, and what is unfinished still."""
+    """Continue a character: what to show, bytes of ``raw`` taken, what is unfinished."""
     for taken in range(1, len(raw) + 1):
         try:
             return f"{_hex(raw[:taken])}({(unfinished + raw[:taken]).decode()})", taken, b""

@@ -1,12 +1,13 @@
-"""Text to token ids, as the model saw text in training: for causal and for masked models, and back for showing.
+"""Text to token ids, as the model saw text in training, for causal and masked models.
 
-A sentence is tokenised as one string and cut by character offsets (``tokens_in``): whatever overlaps the candidate is
-the candidate's. White space in front of a candidate belongs to its first token (``ĠParis``, ``▁Paris``), or is its
-first token (``▁``), so the caller cuts before it. Protocol `paper` alone tokenises prompt and candidate apart, as
-published (``separate``).
+A sentence is tokenised as one string and cut by character offsets (``tokens_in``): whatever
+overlaps the candidate is the candidate's. White space in front of a candidate belongs to its first
+token (``ĠParis``, ``▁Paris``), or is its first token (``▁``), so the caller cuts before it.
+Protocol `paper` alone tokenises prompt and candidate apart, as published (``separate``).
 
-The tokenizer's own prefix (``front``: BOS for Llama, ``</s>`` for XGLM, ``[CLS]`` for BERT) stands in front once. Its
-end marks (``back``) close the sentence of a masked model and are never put between a prompt and a candidate.
+The tokenizer's own prefix (``front``: BOS for Llama, ``</s>`` for XGLM, ``[CLS]`` for BERT) stands
+in front once. Its end marks (``back``) close the sentence of a masked model and are never put
+between a prompt and a candidate.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ Pair = tuple[str, str, str]
 
 
 class PromptTokeniser:
-    """Tokenises the requests to a causal model, each distinct string once and all strings in one batch.
+    """Tokenises requests to a causal model: each distinct string once, all strings in one batch.
 
-    add_bos: None for the tokenizer's own prefix, and where it has none BOS in ``joint`` only; True for BOS there in
-    ``separate`` too; False for nothing in front in either.
+    add_bos: None for the tokenizer's own prefix, and where it has none BOS in ``joint`` only; True
+    for BOS there in ``separate`` too; False for nothing in front in either.
     """
 
     def __init__(self, tokenizer: Any, add_bos: bool | None = None) -> None:
@@ -121,7 +122,7 @@ class PromptTokeniser:
         return prompts
 
     def _in_front(self, tokenisation: Tokenisation, text: str, ids: Ids) -> Ids:
-        """The prefix and the ids, less what of the prefix the text itself begins with (a chat template's literal BOS)."""
+        """The prefix and the ids, without what the text begins with (a literal BOS)."""
         prefix = self.prefix(tokenisation)
         spelt = self.tokenizer.convert_ids_to_tokens(list(prefix))
         for n in range(len(prefix), 0, -1):
@@ -148,7 +149,7 @@ class PromptTokeniser:
 
 @dataclass(frozen=True, slots=True)
 class CandidateTokens:
-    """``sequence``: context and candidate; tokens from ``start`` on are scored, the last ``tail_tokens`` are the tail's."""
+    """Context and candidate; tokens from ``start`` are scored, the last ``tail_tokens`` are tail."""
 
     sequence: Ids
     start: int
@@ -163,7 +164,7 @@ class CandidateTokens:
 
 @dataclass(frozen=True, slots=True)
 class RequestTokens:
-    """The prompt alone (with special tokens) and each candidate behind it, in the request's order."""
+    """The prompt alone (with special tokens), and each candidate after it, in order."""
 
     prompt: Ids
     candidates: tuple[CandidateTokens, ...]
@@ -175,14 +176,14 @@ Context = tuple[Ids, int, Ids]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Filling:
-    """Candidates in a slot: the pieces of each, and which of them (by number) share a context, hence a forward."""
+    """Candidates in a slot: the pieces of each, and which (by number) share a context."""
 
     pieces: tuple[Ids, ...]
     contexts: Mapping[Context, tuple[int, ...]]
     usual_of: Mapping[int, Context]
 
     def usual(self, masks: int) -> Context:
-        """The context that most candidates of so many pieces have; where none has so many, that most candidates have."""
+        """The commonest context of candidates with so many pieces, else of all candidates."""
         if masks in self.usual_of:
             return self.usual_of[masks]
         left, _, right = max(
@@ -201,10 +202,11 @@ class SlotTokens:
 
 
 class SlotTokeniser:
-    """Tokenises sentences with a slot for a masked model: each candidate filled in, and then cut out again.
+    """Tokenises sentences with a slot for a masked model: each candidate is filled in and cut out.
 
-    In training the model saw whole sentences, of which some tokens were then masked. So the pieces of a candidate
-    are those that overlap it, or the white space before it, in the filled sentence, and no others.
+    In training the model saw whole sentences, of which some tokens were then masked. So the pieces
+    of a candidate are those that overlap it, or the white space before it, in the filled sentence,
+    and no others.
     """
 
     def __init__(self, tokenizer: Any) -> None:
@@ -228,9 +230,10 @@ class SlotTokeniser:
         return [SlotTokens(far[left], far[right], fillings[near]) for left, right, near in cuts]
 
     def _near(self, left: str, right: str, candidates: tuple[str, ...]) -> tuple[int, int]:
-        """Where left and right text can be cut so that the middle part is tokenised on its own as in the sentence.
+        """Where to cut left and right text so that the middle alone gives the same tokens.
 
-        Facts of a relation then share the middle part, and its tokens: a template is the same around its slot.
+        Facts of a relation then share the middle part, and its tokens: a template is the same
+        around its slot.
         """
         held = any(
             token in text for token in self.text.greedy for text in (left, right, *candidates)
@@ -270,7 +273,9 @@ class SlotTokeniser:
 
 
 def tokens_in(spans: Spans, start: int, end: int | None) -> tuple[int, int]:
-    """The tokens ``[first, last)`` that overlap the characters ``[start, end)``; end: None for the rest of the text.
+    """The tokens ``[first, last)`` that overlap the characters ``[start, end)``.
+
+    end: None for the end of the text.
 
     prompt  P P P │ c c c c │ t t      tokens that cross either bar are the candidate's
            [0  ][1   ][2   ][3   ]     first = 1, last = 3
@@ -286,8 +291,8 @@ def tokens_in(spans: Spans, start: int, end: int | None) -> tuple[int, int]:
 
 
 def _first_ending_after(spans: Spans, position: int) -> int:
-    """The first token whose span ends after character ``position``; the number of tokens if none does."""
-    # Much quicker than looking at every span; None past the end, or at a character that the tokenizer drops.
+    """The first token whose span ends after ``position``; the number of tokens if none does."""
+    # Much quicker than a search of the spans; None past the end, or at a dropped character.
     token = spans.char_to_token(position)
     if token is None:
         token = next(

@@ -4,8 +4,8 @@
            │    └─ C          fed        prompt, A           (nodes that something follows)
            └─ D               edges      B and C read at A, A and D read at the prompt's last token
 
-A leaf is read, never fed: the probability of a last token stands in the row of the token before it. One edge belongs to
-each tree node but the roots; the score of a sequence is the sum over its edges.
+A leaf is read, never fed: the probability of a last token stands in the row of the token before it.
+One edge belongs to each tree node but the roots; the score of a sequence is the sum over its edges.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 Ids = tuple[int, ...]
 NODE_LIMIT = 512
-"""Fed nodes a tree may have (attention within a tree grows with its square); large candidate sets are cut."""
+"""Fed nodes per tree, since attention within a tree grows with its square; larger sets are cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,8 @@ class Tree:
 
     token_ids, depths: of the n fed nodes, parents before children; a root's depth is 0.
     ancestors ``[n, max_length]``: the nodes from a node's root down to itself, then -1.
-    edge_rows, edge_tokens: an edge reads token ``edge_tokens[e]`` in the row of fed node ``edge_rows[e]``.
+    edge_rows, edge_tokens: an edge reads token ``edge_tokens[e]`` in the row of fed node
+    ``edge_rows[e]``.
     paths: for sequence s, the edges of its tokens 2..n.
     """
 
@@ -59,9 +60,10 @@ class Tree:
 
 
 def build_tree(sequences: Sequence[Ids]) -> Tree:
-    """The tree over ``sequences`` (each of at least one token; doubles and prefixes of others are welcome).
+    """The tree over ``sequences`` (of at least one token each; duplicates and prefixes are fine).
 
-    In sorted order a sequence shares with its neighbour whatever it shares with any before it: the rest of it is new.
+    In sorted order a sequence shares with its neighbour whatever it shares with any before it: the
+    rest of it is new.
     """
     order = sorted(range(len(sequences)), key=sequences.__getitem__)
     lengths = np.array([len(sequences[s]) for s in order])
@@ -114,8 +116,9 @@ class Part:
 def cut(prompt: Ids, candidates: Iterable[Ids], limit: int = NODE_LIMIT) -> list[Part]:
     """Cut a candidate set so that each part's tree, prompt included, feeds at most ``limit`` nodes.
 
-    Sorted, so that neighbours share beginnings; the short prompt is fed again in every part. A prompt of more than half
-    the limit raises the limit to twice its length, and a single longer sequence makes a part of its own.
+    Sorted, so that neighbours share beginnings; the short prompt is fed again in every part. A
+    prompt of more than half the limit raises the limit to twice its length, and a single longer
+    sequence makes a part of its own.
     """
     limit = max(limit, 2 * len(prompt))
     distinct = {prompt, *candidates}
@@ -140,7 +143,7 @@ def cut(prompt: Ids, candidates: Iterable[Ids], limit: int = NODE_LIMIT) -> list
 
 
 def _new_nodes(before: Ids, sequence: Ids, shared_prefix: int) -> int:
-    """Proper beginnings of ``sequence`` that are not proper beginnings of ``before``, its neighbour in sorted order.
+    """Proper beginnings of ``sequence`` that ``before``, its neighbour in order, lacks.
 
     shared_prefix: tokens at the beginning that are known to be common (unless ``before`` is empty).
     """
