@@ -10,32 +10,27 @@ of every candidate and the run record with the signature. A killed run keeps its
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fluent_mlama.console import UserError, note, progress_bar
-from fluent_mlama.ranking.claims import Claims
+from fluent_mlama.console import UserError, note
 from fluent_mlama.ranking.corrected import corrected_task
 from fluent_mlama.ranking.dumping import TIE_NAMES, TIES, dump_of_scores
 from fluent_mlama.ranking.outputs import (
+    Folder,
     Found,
     Model,
     Outputs,
     State,
-    at_work,
     changed_dumps,
     find_outputs,
     outputs_of,
     rules_of,
 )
-from fluent_mlama.ranking.packs import PackStore, fingerprint, forget_packs
 from fluent_mlama.ranking.paper import paper_task
 from fluent_mlama.ranking.settings import Settings
-from fluent_mlama.ranking.sharing import PATIENCE, share_packs
 from fluent_mlama.ranking.summary import Summary, summarise
 from fluent_mlama.ranking.task import (
     Task,
@@ -50,21 +45,29 @@ from fluent_mlama.records.dump import format_dump, read_dump
 from fluent_mlama.records.run import RunRecord, file_sha256, read_run, run_path, write_run
 from fluent_mlama.records.scores import write_scores
 from fluent_mlama.records.source import open_source
+from fluent_mlama.runner.run import OnItems, Packs, run_job
 from fluent_mlama.scoring.contract import Plan, RequestScore, Scorer, ScorerDescription
-
-OnFacts = Callable[[int, int], None]
-"""Told after each pack: facts finished so far, facts in all."""
 
 
 class Processor:
-    """Ranks one benchmark file by one protocol. Making it reads no model and writes nothing."""
+    """Ranks one benchmark file by one protocol. Making it reads no model and writes nothing.
 
-    def __init__(self, benchmark: Benchmark, settings: Settings) -> None:
+    folder: of all files that one command ranks; None = this file alone.
+    """
+
+    unit = "facts"
+
+    def __init__(
+        self, benchmark: Benchmark, settings: Settings, folder: Folder | None = None
+    ) -> None:
         self.benchmark = benchmark
         self.settings = settings
         self.verbalisations = choose_verbalisations(benchmark, settings.verbalisations)
         self.outputs: Outputs = outputs_of(
             settings, benchmark.lang, benchmark.relation, self.verbalisations
+        )
+        self.folder = folder or Folder(
+            settings, replaced=[self.outputs] if settings.overwrite else []
         )
         self._seen = self._record_stamp()
 
@@ -72,6 +75,16 @@ class Processor:
     def label(self) -> str:
         """`ru P19`."""
         return f"{self.benchmark.lang} {self.benchmark.relation}"
+
+    @property
+    def target(self) -> Path:
+        """The dump."""
+        return self.outputs.dump
+
+    @property
+    def packs(self) -> Path:
+        """Where finished packs lie until the dump is written."""
+        return self.outputs.packs
 
     def task(self) -> Task:
         """Every question of the protocol about this file."""
@@ -113,66 +126,20 @@ class Processor:
             )
         return found
 
-    def rank(self, scorer: Scorer, on_facts: OnFacts | None = None) -> Summary:
-        """Score what is not scored yet and write the dump. Nothing is written under a final name before all is scored."""
-        description = scorer.describe()
-        replaced = [self.outputs] if self.settings.overwrite else []
-        with (
-            at_work(self.settings, description, None, replaced) as claims,
-            claims.claimed(self.outputs.dump.name),
-        ):
-            if self._is_made(description):
-                self.tidy()
-                return self.summary()
-            summary = self._rank(scorer, claims, on_facts)
-        self._seen = self._record_stamp()
-        return summary
+    def rank(self, scorer: Scorer, on_facts: OnItems | None = None) -> Summary:
+        """Score what is not scored yet and write the dump. Nothing is written under a final name before all is scored.
 
-    def tidy(self) -> None:
-        """Forget the packs of a finished dump: a run that was killed between its last two steps leaves them."""
-        with suppress(OSError):  # a folder that may only be read keeps them
-            forget_packs(self.outputs.packs)
-
-    def help(self, scorer: Scorer) -> int | None:
-        """Score packs for the run that is at work on this file, the last ones first.
-
-        Returns how many: none where that run scores otherwise (on another device, with another ``--limit``); None where it
-        has not begun.
+        on_facts: told after each pack, facts finished so far and facts in all.
         """
-        if not self.outputs.packs.exists():
-            return None
-        task = self.task()
-        plan = scorer.plan(task.requests(), task.tokenisation)
-        with at_work(self.settings, scorer.describe(), None, [self.outputs]) as claims:
-            mark = fingerprint(plan, scorer.describe(task.tokenisation), self.settings.arithmetic)
-            store = PackStore(self.outputs.packs, mark, joining=True)
-            if not store.is_current():
-                return 0
-            missing = [
-                number for number in reversed(range(len(plan.packs))) if store.load(number) is None
-            ]
-            scored = 0
-            with progress_bar(
-                total=len(missing), unit="packs", label=f"helping with {self.label}"
-            ) as bar:
-                for _ in share_packs(
-                    scorer,
-                    plan,
-                    missing,
-                    self.settings.arithmetic,
-                    store,
-                    claims,
-                    self.outputs.dump.name,
-                ):
-                    scored += 1
-                    bar.update()
-            return scored
+        run_job(self, scorer, on_facts)
+        return self.summary()
 
-    def _is_made(self, description: ScorerDescription) -> bool:
+    def is_finished(self, scorer: Scorer) -> bool:
         """Whether the dump is finished, by another run perhaps since this one first looked.
 
         ``UserError`` where that run made it from other data: neither may replace the other unawares.
         """
+        description = scorer.describe()
         if self._record_stamp() == self._seen:
             found = self._find(description)
         else:
@@ -196,11 +163,16 @@ class Processor:
             return None
         return found.st_ino, found.st_mtime_ns, found.st_size
 
-    def _rank(self, scorer: Scorer, claims: Claims, on_facts: OnFacts | None) -> Summary:
+    def make(self, scorer: Scorer, on_items: OnItems) -> None:
+        """Score and write the dump; its lock is held."""
+        with self.folder.at_work(self.outputs, scorer.describe()):
+            self._make(scorer, on_items)
+        self._seen = self._record_stamp()
+
+    def _make(self, scorer: Scorer, on_items: OnItems) -> None:
         task = self.task()
         self._require_rows(task, task.left_out)
         self._tell_doubles()
-        description = scorer.describe(task.tokenisation)
         plan = scorer.plan(task.requests(), task.tokenisation)
         left_out = task.left_out_by(plan)
         self._require_rows(task, left_out)
@@ -209,17 +181,9 @@ class Processor:
             raise UserError(
                 f"--neutral-prompt {task.neutral_prompt!r}: {plan.unscorable[neutral]}; give a prompt with at least one token"
             )
-        store = PackStore(
-            self.outputs.packs, fingerprint(plan, description, self.settings.arithmetic)
-        )
-        if store.discarded:
-            note(
-                f"{self.label}: {store.discarded} packs of another run thrown away (its model, data or settings differ)"
-            )
-        scores = self._score(scorer, task, plan, store, claims, on_facts)
+        packs = Packs(self.packs, self.label, scorer, plan, self.settings.arithmetic)
+        scores = _score(task, plan, packs, on_items)
         self._write(task, scores, left_out, scorer.describe(task.tokenisation))
-        store.remove()
-        return self.summary()
 
     def _tell_doubles(self) -> None:
         facts = self.benchmark.table[["sub_uri", "obj_uri"]]
@@ -235,57 +199,6 @@ class Processor:
             raise UserError(
                 f"{self.benchmark.name}: no row can be ranked ({_tell(count_reasons(left_out))}); nothing is written"
             )
-
-    def _score(
-        self,
-        scorer: Scorer,
-        task: Task,
-        plan: Plan,
-        store: PackStore,
-        claims: Claims,
-        on_facts: OnFacts | None,
-    ) -> dict[int, RequestScore]:
-        rows = [question.row for question in task.questions]
-        waiting = Counter(rows)
-        total = len(waiting)
-
-        def tick(numbers: Mapping[int, object] | range) -> None:
-            for number in numbers:
-                if number < len(rows):
-                    waiting[rows[number]] -= 1
-            if on_facts is not None:
-                on_facts(sum(1 for left in waiting.values() if left == 0), total)
-
-        scores: dict[int, RequestScore] = {}
-        for finished in store.finished().values():
-            scores |= finished
-        tick(dict.fromkeys((*scores, *plan.unscorable)))
-        missing = [
-            number
-            for number, pack in enumerate(plan.packs)
-            if not all(request in scores for request in pack)
-        ]
-        while missing:
-            before = len(missing)
-            for _, fresh in share_packs(
-                scorer,
-                plan,
-                missing,
-                self.settings.arithmetic,
-                store,
-                claims,
-                self.outputs.dump.name,
-            ):
-                scores |= fresh
-                tick(fresh)
-            missing = [
-                number
-                for number in missing
-                if not all(request in scores for request in plan.packs[number])
-            ]
-            if len(missing) == before:  # all that is left is in the hands of runs that help
-                time.sleep(PATIENCE)
-        return scores
 
     def _write(
         self,
@@ -375,6 +288,28 @@ class Processor:
         return summarise(
             read_dump(source, self.outputs.dump.name), read_run(self.outputs.run), self.outputs
         )
+
+
+def _score(task: Task, plan: Plan, packs: Packs, on_facts: OnItems) -> dict[int, RequestScore]:
+    """Every request's scores, those of an earlier run first; a fact is finished with the last of its verbalisations."""
+    rows = [question.row for question in task.questions]
+    waiting = Counter(rows)
+    total = len(waiting)
+    scores: dict[int, RequestScore] = {}
+
+    def tick(numbers: Iterable[int]) -> None:
+        for number in numbers:
+            if number < len(rows):  # the neutral prompt belongs to no fact
+                waiting[rows[number]] -= 1
+        on_facts(sum(1 for left in waiting.values() if left == 0), total)
+
+    for stored in packs.stored():
+        scores |= stored
+    tick((*scores, *plan.unscorable))
+    for fresh in packs.fresh():
+        scores |= fresh
+        tick(fresh)
+    return scores
 
 
 def _tell(reasons: Mapping[str, int]) -> str:

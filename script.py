@@ -10,19 +10,17 @@ Nothing here imports torch before the arguments and the data are known to be goo
 
 from __future__ import annotations
 
-import contextlib
 import sys
-import time
 import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fluent_mlama.console import UserError, note, progress_bar, run_main
+from fluent_mlama.console import UserError, note, run_main
 from fluent_mlama.ranking.arguments import parse_arguments
 
 if TYPE_CHECKING:
     from fluent_mlama.ranking.arguments import Arguments
-    from fluent_mlama.ranking.outputs import AskedModel, Outputs
+    from fluent_mlama.ranking.outputs import AskedModel
     from fluent_mlama.ranking.settings import Settings
     from fluent_mlama.ranking.summary import Summary
     from fluent_mlama.records.benchmark import Benchmark
@@ -48,26 +46,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def rank(asked: Arguments, benchmarks: Sequence[Benchmark]) -> list[Summary]:
     """Rank every file that was asked for and is not ranked yet, then say what all of them show."""
-    from fluent_mlama.ranking.outputs import asked_model, at_work
-    from fluent_mlama.ranking.sharing import share_files
+    from fluent_mlama.ranking.outputs import asked_model
     from fluent_mlama.ranking.summary import format_summaries
+    from fluent_mlama.runner.run import run_jobs
 
-    settings = asked.settings
     processors = open_processors(asked, benchmarks)
-    replaced = replaceable(processors)
-    model = asked_model(settings)
+    model = asked_model(asked.settings)
     todo = unranked(asked, processors, model)
     if todo:
         scorer = load(asked)
-        with at_work(settings, scorer.describe(), asked.source(), replaced):
-            todo = [one for one in todo if one.state(scorer.describe()) in {"missing", "replace"}]
-            share_files(
-                todo,
-                lambda one: rank_one(
-                    one, scorer, f"{todo.index(one) + 1} of {len(todo)}: {one.label}"
-                ),
-                scorer,
-            )
+        folder = processors[0].folder
+        folder.refuse_others(scorer.describe())
+        folder.check(scorer.describe())
+        todo = [one for one in todo if one.state(scorer.describe()) in {"missing", "replace"}]
+        run_jobs(todo, scorer)
     tell_untouched(processors, todo, model)
     summaries = [one.summary() for one in processors]
     print(format_summaries(summaries))
@@ -150,54 +142,25 @@ def release() -> None:
     release_memory()
 
 
-def replaceable(processors: Sequence[Processor]) -> list[Outputs]:
-    """What ``--overwrite`` makes anew anyway."""
-    return [one.outputs for one in processors if one.settings.overwrite]
-
-
 def unranked(
     asked: Arguments, processors: Sequence[Processor], model: AskedModel
 ) -> list[Processor]:
     """The files that are not ranked yet; an output folder that cannot take them is a ``UserError`` before any model is loaded."""
-    from fluent_mlama.ranking.outputs import check_folder
     from fluent_mlama.records.atomic import check_writable
+    from fluent_mlama.runner.run import tidy
 
     settings = asked.settings
-    check_folder(settings, asked.source(), replaceable(processors), model)
+    processors[0].folder.check(model)
     todo = [one for one in processors if one.state(model) in {"missing", "replace"}]
     for one in processors:
         if one not in todo:
-            one.tidy()
+            tidy(one)
     for folder in (settings.out, settings.wide):
         if folder is not None and todo:
             check_writable(folder, "--out")
     for one in todo:
         one.outputs.check_free()
     return todo
-
-
-def rank_one(processor: Processor, scorer: Scorer, label: str) -> None:
-    """Rank one file under a bar of facts, facts/s and time left."""
-    with contextlib.ExitStack() as shown:
-        bar = None
-
-        def on_facts(done: int, total: int) -> None:
-            nonlocal bar
-            if bar is None:  # what an earlier run finished does not count as this run's speed
-                bar = shown.enter_context(
-                    progress_bar(total=total, unit="facts", label=label, initial=done)
-                )
-            bar.update(done - bar.n)
-
-        started = time.monotonic()
-        summary = processor.rank(scorer, on_facts)
-        seconds = time.monotonic() - started
-    if bar is None:
-        note(f"{processor.label}: another run has just ranked it")
-    else:
-        note(
-            f"{processor.label}: {summary.rows_scored} facts in {seconds:.0f} s ({summary.rows_scored / seconds:.1f} facts/s)"
-        )
 
 
 def tell_untouched(
@@ -222,10 +185,15 @@ def tell_untouched(
 
 
 def open_processors(asked: Arguments, benchmarks: Sequence[Benchmark]) -> list[Processor]:
-    """A processor for each of these files."""
+    """A processor for each of these files, all in one output folder."""
+    from fluent_mlama.ranking.outputs import Folder
     from processor import Processor
 
-    return [Processor(benchmark, asked.settings) for benchmark in benchmarks]
+    folder = Folder(asked.settings, asked.source())
+    processors = [Processor(benchmark, asked.settings, folder) for benchmark in benchmarks]
+    if asked.settings.overwrite:
+        folder.replaced = tuple(one.outputs for one in processors)
+    return processors
 
 
 def load(asked: Arguments) -> Scorer:

@@ -16,7 +16,7 @@ CONTRACT, EXECUTORS, IDENTITY = "scoring.contract", "scoring.executors", "scorin
 LIGHT = {CONTRACT, EXECUTORS, IDENTITY}
 ROOMS = {
     "records", "translating", "locating", "scoring", "linking", "ranking", "reporting", "fluency",
-    "exporting",
+    "exporting", "runner",
 }  # fmt: skip
 EXPERIMENTS = {"mlama", "zhoblimp", "cpopqa"}
 
@@ -26,8 +26,8 @@ ROOT_ROOMS = {"reader", "datamodifier", "processor", "script", "stats", "grammev
 ALLOWED: dict[str, set[str]] = {
     "reader": {"records"},
     "datamodifier": {"reader", "translating", "locating", "records"},
-    "processor": {"ranking", "scoring", "records"},
-    "script": {"processor", "ranking", "scoring", "exporting", "records"},
+    "processor": {"runner", "ranking", "scoring", "records"},
+    "script": {"processor", "runner", "ranking", "scoring", "exporting", "records"},
     "stats": {"reporting", "ranking", "linking", "records"},
     "grammeval": {"fluency", "reporting"},
     "data": {"translating", "records"},
@@ -36,10 +36,11 @@ ALLOWED: dict[str, set[str]] = {
     "locating": set(),
     "scoring": {"linking"},
     "linking": set(),
-    "ranking": {"records", "linking", *LIGHT},
+    "runner": {"records", CONTRACT},
+    "ranking": {"runner", "records", "linking", *LIGHT},
     "reporting": {"records", "ranking", "linking"},
     "exporting": {"records", "ranking"},
-    "fluency": {"reporting", "translating", "scoring", "ranking", "linking", "records"},
+    "fluency": {"reporting", "translating", "scoring", "runner", "ranking", "linking", "records"},
     **{name: {*ROOMS, "reader"} for name in EXPERIMENTS},
 }
 MAY_USE_TORCH = {"scoring", *EXPERIMENTS}

@@ -10,7 +10,7 @@ import pytest
 
 from fluent_mlama.console import UserError
 from fluent_mlama.linking import evidence, parse_linking
-from fluent_mlama.ranking.packs import PackStore, fingerprint
+from fluent_mlama.runner.packs import PackStore, fingerprint
 from fluent_mlama.scoring.contract import Candidate, CandidateScore, Request, RequestScore
 from fluent_mlama.scoring.planning import check
 from tests.tiny import byte_level_tokenizer, tiny_scorer

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import multiprocessing
 import os
 import signal
@@ -15,15 +17,14 @@ import pytest
 
 import script
 from fluent_mlama.console import UserError, run_main
-from fluent_mlama.ranking import claims
-from fluent_mlama.ranking.claims import Claimed, claims_in
-from fluent_mlama.ranking.packs import PackStore
 from fluent_mlama.ranking.settings import Settings
 from fluent_mlama.records.benchmark import read_benchmark, write_benchmark
 from fluent_mlama.records.source import open_source
+from fluent_mlama.runner.locks import Busy, is_locked, locked
+from fluent_mlama.runner.packs import PackStore
 from fluent_mlama.scoring.contract import Arithmetic, Plan, RequestScore
 from processor import Processor
-from tests.stand_in import PACK_SIZE, StandInScorer, city_benchmark
+from tests.stand_in import StandInScorer, city_benchmark
 
 RELATIONS = ("P19", "P20", "P36")
 SECONDS_A_PACK = 0.005
@@ -73,7 +74,7 @@ def run_script(folder: Path, words: list[str], model: str, hold: int | None) -> 
             stack.enter_context(
                 redirected(
                     stack.enter_context(
-                        (folder / f"{kind}-{os.getpid()}").open("w", encoding="utf-8")
+                        (folder / f"{kind}-{os.getpid()}").open("w", buffering=1, encoding="utf-8")
                     )
                 )
             )
@@ -131,6 +132,11 @@ class Room:
             for run in runs
         ]
 
+    def said(self, run: BaseProcess) -> str:
+        """Standard error of a run so far."""
+        path = self.folder / f"err-{run.pid}"
+        return path.read_text("utf-8") if path.exists() else ""
+
     def log(self) -> list[tuple[int, str]]:
         """(process, pack) of every pack that was scored, in order."""
         path = self.folder / "log"
@@ -172,59 +178,49 @@ class Room:
 
 def test_four_runs_score_every_pack_once_and_all_tell_the_whole_result(tmp_path: Path) -> None:
     room = Room(tmp_path)
-    runs = [room.start(hold=1) for _ in range(4)]  # one more than there are files: the fourth helps
+    runs = [room.start(hold=1) for _ in range(3)]
     room.wait_for(*runs)
+    runs.append(room.start())  # one more than there are files: the fourth waits
     room.go()
     told = room.finish(*runs)
     assert [(status, err) for status, _, err in told if status] == []
     files, packs = room.alone()
     assert room.counts() == packs and set(packs.values()) == {1}
-    assert len({pid for pid, _ in room.log()}) == 4
+    assert {run.pid for run in runs[:3]} <= {pid for pid, _ in room.log()}
     assert room.tree() == files
     assert (
         len({out for _, out, _ in told}) == 1 and "cs P36" in told[0][1] and "cs P19" in told[0][1]
     )
 
 
-def test_runs_help_with_the_file_that_another_has_claimed(tmp_path: Path) -> None:
+def test_a_run_waits_for_the_file_that_another_is_making(tmp_path: Path) -> None:
     room = Room(tmp_path, ("P19",), 200)
     first = room.start(hold=5)
     room.wait_for(first)
-    second = room.start(hold=5)
-    room.wait_for(second)
+    second = room.start()
+    wait_until(lambda: "waiting" in room.said(second))
     room.go()
     told = room.finish(first, second)
     files, packs = room.alone()
     assert (room.counts(), room.tree()) == (packs, files)
-    assert len(packs) == -(-2 * 180 // PACK_SIZE)
-    numbers = {
-        run: [int(pack.split("/")[1]) for pid, pack in room.log() if pid == run.pid]
-        for run in (first, second)
-    }
-    assert numbers[first] == sorted(numbers[first]) and numbers[second] == sorted(
-        numbers[second], reverse=True
-    )
-    assert min(map(len, numbers.values())) >= 5
-    assert "others are at work on cs P19: helping, then waiting" in told[1][2]
-    assert "cs P19: another run has just ranked it" in told[1][2]
+    assert {pid for pid, _ in room.log()} == {first.pid}
+    assert "others are at work on cs P19: waiting" in told[1][2]
+    assert "cs P19: another run has just made it" in told[1][2]
 
 
-@pytest.mark.parametrize("victim", ["holds the file", "helps"])
-def test_a_killed_run_is_replaced_at_once(tmp_path: Path, victim: str) -> None:
+def test_a_killed_run_is_replaced_at_once(tmp_path: Path) -> None:
     room = Room(tmp_path, ("P19",), 200)
     first = room.start(hold=3)
     room.wait_for(first)
-    second = room.start(hold=3)
-    room.wait_for(second)
-    dead, survivor = (first, second) if victim == "holds the file" else (second, first)
-    assert dead.pid is not None
-    os.kill(dead.pid, signal.SIGKILL)  # in the middle of its fourth pack
-    dead.join(PATIENCE)
-    assert dead.exitcode == -signal.SIGKILL
-    room.go()
-    assert room.finish(survivor)[0][0] == 0
+    second = room.start()
+    wait_until(lambda: "waiting" in room.said(second))
+    assert first.pid is not None
+    os.kill(first.pid, signal.SIGKILL)  # in the middle of its fourth pack
+    first.join(PATIENCE)
+    assert first.exitcode == -signal.SIGKILL
+    assert room.finish(second)[0][0] == 0
     files, packs = room.alone()
-    assert room.counts() == packs  # its three are kept, its fourth is scored by the survivor
+    assert room.counts() == packs  # its three are kept, its fourth is scored by the other
     assert room.tree() == files
 
 
@@ -276,78 +272,42 @@ def test_a_run_that_came_and_went_unseen_is_not_mixed_with(tmp_path: Path) -> No
     assert {path.name: path.read_bytes() for path in (tmp_path / "stats").iterdir()} == made
 
 
-def test_a_helper_of_another_plan_keeps_away_and_a_late_pack_counts_for_nothing(
-    tmp_path: Path,
-) -> None:
+def test_packs_of_another_plan_count_for_nothing(tmp_path: Path) -> None:
     processor = Processor(city_benchmark(), Settings(model="stand-in", out=tmp_path / "stats"))
-    assert processor.help(StandInScorer()) is None
     with pytest.raises(RuntimeError):
         processor.rank(StandInScorer(stop_after=2))
-    scorer = StandInScorer()
-    assert (
-        Processor(
-            city_benchmark(), Settings(model="stand-in", out=tmp_path / "stats", limit=9)
-        ).help(scorer)
-        == 0
-    )
-    assert scorer.packs_scored == []
     ours = PackStore(processor.outputs.packs, "another plan")
     assert ours.discarded == 2
     ours.save(1, {})
-    late = PackStore(processor.outputs.packs, "the old plan", joining=True)
-    late.save(2, {})
     old = PackStore(tmp_path / "old.packs", "the old plan")
     old.save(3, {})
     (old.folder / "pack-000003.parquet").rename(ours.folder / "pack-000003.parquet")
     assert ours.finished() == {1: {}}
 
 
-def test_claims_in_one_process(tmp_path: Path) -> None:
-    here = claims_in(tmp_path)
-    with here.at_work({"model": "a"}, lambda others: "") as first:
-        assert first
-        with here.claimed("dump"):
-            with (
-                pytest.raises(Claimed, match="another run is at work on .*dump; wait for it"),
-                here.claimed("dump"),
-            ):
-                raise AssertionError
-            with here.at_work({"model": "a"}, lambda others: "") as first:
-                assert not first
-        assert here.take("dump") and not here.take("dump")
-        here.drop("dump")
-        assert here.take("dump")
-    assert list(tmp_path.iterdir()) == []
+def test_a_lock_in_one_process(tmp_path: Path) -> None:
+    dump = tmp_path / "new" / "dump.tsv"
+    with locked(dump):
+        assert is_locked(dump)
+        with pytest.raises(Busy, match="another run is at work on .*dump.tsv; wait"), locked(dump):
+            raise AssertionError
+    assert not is_locked(dump)
+    assert list(dump.parent.iterdir()) == []
+    with pytest.raises(RuntimeError), locked(tmp_path / "other" / "dump.tsv"):
+        raise RuntimeError
+    assert not (tmp_path / "other").exists()
 
 
 def test_where_the_file_system_has_no_locks_it_is_said_and_one_run_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(*_: object) -> None:
-        raise OSError(38, "Function not implemented")
+        raise OSError(errno.ENOSYS, "Function not implemented")
 
-    monkeypatch.setattr(claims.fcntl, "lockf", refuse)
+    monkeypatch.setattr(fcntl, "flock", refuse)
     Processor(city_benchmark(), Settings(model="stand-in", out=tmp_path / "stats")).rank(
         StandInScorer()
     )
     assert (tmp_path / "stats/cs_P19_template_gt.tsv").exists()
     said = capsys.readouterr().err
-    assert (
-        said.count(
-            "has no locks (Function not implemented): keep to one run at a time in this folder"
-        )
-        == 1
-    )
-
-
-def test_without_record_locks_one_run_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(claims, "fcntl", None)
-    one, other = claims.Claims(tmp_path), claims.Claims(tmp_path)
-    with one.at_work({}, lambda others: ""), one.claimed("dump"):
-        pytest.raises(Claimed, other.at_work({}, lambda others: "").__enter__).match(
-            "another run is at work in"
-        )
-    with other.at_work({}, lambda others: ""):
-        assert other.take("dump")
+    assert said.count("has no locks: keep to one run at a time in this folder") == 1

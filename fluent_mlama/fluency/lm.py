@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from fluent_mlama.console import UserError, note, progress_bar
 from fluent_mlama.fluency.judging import Pair, digest
 from fluent_mlama.linking import Unigrams, evidence, parse_linking
-from fluent_mlama.ranking.packs import PackStore, fingerprint
+from fluent_mlama.runner.packs import PackStore, fingerprint
 from fluent_mlama.scoring.contract import Candidate, Request, RequestScore
 
 if TYPE_CHECKING:

@@ -163,7 +163,7 @@ class CausalAsker:
 
     def ask(self, questions: Sequence[Question], advance: Callable[[int], None]) -> list[Row]:
         """A row of answers for each question; finished packs are kept until the relation is done."""
-        from fluent_mlama.ranking.packs import PackStore, fingerprint
+        from fluent_mlama.runner.packs import PackStore, fingerprint
 
         plan = self.scorer.plan([self._request(question) for question in questions], "joint")
         for number, reason in plan.unscorable.items():

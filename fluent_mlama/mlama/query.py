@@ -26,11 +26,11 @@ from fluent_mlama.mlama.results import (
     state_of,
     write_result,
 )
-from fluent_mlama.ranking.packs import forget_packs
 from fluent_mlama.ranking.settings import without_home
 from fluent_mlama.records.atomic import check_writable
 from fluent_mlama.records.facts import read_templates
 from fluent_mlama.records.source import open_source
+from fluent_mlama.runner.packs import forget_packs
 from fluent_mlama.scoring.executors import Cluster, add_executor_arguments, cluster_of, load_in
 from fluent_mlama.scoring.identity import model_identity
 from reader import TEMPLATES, MLama

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from fluent_mlama.console import UserError
-from fluent_mlama.ranking.claims import Claims, Making, claims_in
+from fluent_mlama.json_text import parse_json
 from fluent_mlama.ranking.dumping import EDITIONS
 from fluent_mlama.ranking.settings import Settings
-from fluent_mlama.records.atomic import new_folders
+from fluent_mlama.records.atomic import write_text
 from fluent_mlama.records.benchmark import Benchmark
 from fluent_mlama.records.dump import dump_name, find_dumps
 from fluent_mlama.records.run import (
@@ -32,9 +33,13 @@ from fluent_mlama.records.run import (
 )
 from fluent_mlama.records.scores import scores_path
 from fluent_mlama.records.source import Source, open_source
+from fluent_mlama.runner.locks import is_locked, locked
+from fluent_mlama.runner.packs import forget_packs
 from fluent_mlama.scoring.contract import ScorerDescription
 from fluent_mlama.scoring.identity import model_identity, shown_name
 
+_MADE = "made.json"
+"""In a folder of packs: what kind of dump they become."""
 State = Literal["missing", "finished", "changed", "replace"]
 
 
@@ -178,41 +183,71 @@ def changed_dumps(outputs: Outputs) -> list[Path]:
     return [path for path in recorded if not is_as_written(path, read_run(run_path(path)))]
 
 
-@contextlib.contextmanager
-def at_work(
-    settings: Settings,
-    description: ScorerDescription,
-    source: Source | None,
-    replaced: Iterable[Outputs],
-) -> Iterator[Claims]:
-    """Work in the output folder together with other runs of the same making, and with no others.
+class Folder:
+    """The output folder of a run: others may work in it at the same time, if they make dumps of the same kind.
 
-    ``UserError`` where a run of another making is at work there, or has left dumps (see ``check_folder``): it may have
-    come and gone since the folder was last looked at. From here to the end nobody else can.
+    source: of the data, None where it is not at hand. replaced: outputs that ``--overwrite`` makes again anyway.
     """
-    making = {
-        "model": description.model,
-        "revision": description.revision,
-        "dtype": description.dtype,
-    }
-    making |= {name: settings.asked()[name] for name in _DECIDING if name not in making}
 
-    def differs(others: Making) -> str:
-        told = (
-            f"{_DECIDING.get(name, name)}: {others.get(name)}, not {mine}"
-            for name, mine in making.items()
-            if others.get(name) != mine
-        )
-        return next(told, "")
+    def __init__(
+        self, settings: Settings, source: Source | None = None, replaced: Iterable[Outputs] = ()
+    ) -> None:
+        self.settings, self.source, self.replaced = settings, source, tuple(replaced)
+        self._joined = False
 
-    claims = claims_in(settings.out)
-    with (
-        new_folders(*(folder for folder in (settings.out, settings.wide) if folder is not None)),
-        claims.at_work(making, differs) as first,
-    ):
-        if first:
-            check_folder(settings, source, replaced, description)
-        yield claims
+    def check(self, model: Model) -> None:
+        """Refuse dumps of another kind that lie here (``check_folder``)."""
+        check_folder(self.settings, self.source, self.replaced, model)
+
+    def refuse_others(self, description: ScorerDescription, own: Outputs | None = None) -> None:
+        """``UserError`` where a run that makes other dumps is at work in this folder. own: those that this run has locked."""
+        making = self._making(description)
+        for path in sorted(self.settings.out.glob(f"*.packs/{_MADE}")):
+            outputs = Outputs(path.parent.with_suffix(".tsv"), None)
+            if own is not None and outputs.dump == own.dump:
+                continue
+            if not is_locked(outputs.dump):  # a dead run left these packs
+                continue
+            try:
+                others = dict(parse_json(path.read_bytes(), path.name))
+            except (OSError, ValueError, TypeError):  # that run has just finished
+                continue
+            difference = _told_difference(
+                {name: (others.get(name), mine) for name, mine in making.items()}
+            )
+            if difference:
+                raise UserError(
+                    f"another run is at work in {self.settings.out} with another {difference}; "
+                    "choose another folder with --out"
+                )
+
+    @contextlib.contextmanager
+    def at_work(self, outputs: Outputs, description: ScorerDescription) -> Iterator[None]:
+        """Make these outputs, whose lock is held, where others can see what kind they are.
+
+        ``UserError`` where a run of another kind is at work in the folder, or has left dumps (see ``check_folder``): it may
+        have come and gone since the folder was last looked at. From here to the end nobody else can.
+        """
+        with locked(self.settings.out / "folder", wait=True):  # one run at a time looks and enters
+            if not self._joined:
+                self.refuse_others(description, outputs)
+                self.check(description)
+            making = json.dumps(self._making(description), ensure_ascii=False)
+            write_text(outputs.packs / _MADE, making + "\n")
+            self._joined = True
+        try:
+            yield
+        except BaseException:
+            if not any(outputs.packs.glob("pack-*")):
+                with contextlib.suppress(OSError):
+                    forget_packs(outputs.packs)
+            raise
+
+    def _making(self, description: ScorerDescription) -> dict[str, Any]:
+        """What must be equal for all that work in one folder."""
+        loaded = {name: getattr(description, name) for name in ("model", "revision", "dtype")}
+        asked = self.settings.asked()
+        return loaded | {name: asked[name] for name in _DECIDING if name not in loaded}
 
 
 def check_folder(
@@ -282,6 +317,11 @@ def _difference(settings: Settings, record: RunRecord, model: Model) -> str:
     if model.dtype is not None:
         made["dtype"] = (record.dtype, model.dtype)
     made["edition of the protocol"] = (record.rules, rules_of(settings))
+    return _told_difference(made)
+
+
+def _told_difference(made: Mapping[str, tuple[object, object]]) -> str:
+    """The first of these settings whose two values differ, in words."""
     told = (
         f"{_DECIDING.get(name, name)}: {old}, not {new}"
         for name, (old, new) in made.items()

@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 
 from fluent_mlama.console import UserError, progress_bar
 from fluent_mlama.json_text import parse_json
-from fluent_mlama.ranking.packs import PackStore, fingerprint, forget_packs
 from fluent_mlama.records.atomic import write_bytes, write_text
+from fluent_mlama.runner.packs import PackStore, fingerprint, forget_packs
 from fluent_mlama.scoring.contract import Candidate, Request, RequestScore, Scorer, score_packs
 from fluent_mlama.zhoblimp.data import PairRow
 

@@ -2,8 +2,7 @@
 
 While a dump is made, a folder beside it (``….packs``) holds one small Parquet file a finished pack. A killed run leaves
 whole packs only; the next run with the same plan scores what is missing. Log-probabilities are kept as 64-bit floats, so
-that a resumed run assembles the same bytes as an undisturbed one. Each file names the plan it belongs to: a run that helps
-with a dump may save its last pack after a run with another plan has taken over.
+that a resumed run assembles the same bytes as an undisturbed one. Each file names the plan and the pack that it is.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import io
 import json
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -65,29 +64,33 @@ class PackStore:
     """Packs of one dump in the making. Packs of another plan are thrown away when the store is opened.
 
     The folder is made for the first pack, so that a run that fails before it leaves none.
-    joining: add to the packs that another run makes (see ``is_current``), and leave the rest as it is.
     """
 
-    def __init__(self, folder: Path, mark: str, *, joining: bool = False) -> None:
+    def __init__(self, folder: Path, mark: str) -> None:
         self.folder = folder
         self.mark = mark
-        self.joining = joining
         self.discarded = 0
-        if not joining and not self.is_current():
-            self.discarded = sum(1 for _ in self._files())
-            self.remove()
+        if not self._is_current():
+            for _, path in list(self._files()):
+                path.unlink()
+                self.discarded += 1
 
-    def is_current(self) -> bool:
-        """Whether packs of this plan are being made here: False before a run begins, and once all of them are put together."""
+    def _is_current(self) -> bool:
         try:
             return str(parse_json((self.folder / _PLAN).read_bytes(), _PLAN)["plan"]) == self.mark
         except (OSError, ValueError, KeyError, TypeError):
             return False
 
+    def each(self) -> Iterator[tuple[int, dict[int, RequestScore]]]:
+        """Number and scores of every readable pack; a torn or foreign file counts as not finished."""
+        for number, _ in list(self._files()):
+            scores = self.load(number)
+            if scores is not None:
+                yield number, scores
+
     def finished(self) -> dict[int, dict[int, RequestScore]]:
-        """Pack number -> its scores, for every readable pack; a torn or foreign file counts as not finished."""
-        found = ((number, self.load(number)) for number, _ in self._files())
-        return {number: scores for number, scores in found if scores is not None}
+        """All of them at once."""
+        return dict(self.each())
 
     def load(self, number: int) -> dict[int, RequestScore] | None:
         """The scores of pack ``number``; None where it is not finished (a torn or foreign file is removed)."""
@@ -102,9 +105,7 @@ class PackStore:
 
     def save(self, number: int, scores: Mapping[int, RequestScore]) -> None:
         """Keep the scores of pack ``number``; whole or not at all."""
-        if not self.is_current():
-            if self.joining:
-                return
+        if not self._is_current():
             write_text(self.folder / _PLAN, json.dumps({"plan": self.mark}) + "\n")
         write_bytes(self._path(number), _encode(scores, self._mark_of(number)))
 
@@ -129,12 +130,9 @@ class PackStore:
 
 
 def forget_packs(folder: Path) -> None:
-    """Remove a folder of packs, if it is there, whatever plan they are of; another run may be doing the same."""
+    """Remove a folder of packs, if it is there, whatever plan they are of."""
     if not folder.is_dir():
         return
-    (folder / _PLAN).unlink(
-        missing_ok=True
-    )  # first: whoever finds no pack, but the plan, may score it
     with contextlib.suppress(FileNotFoundError):
         shutil.rmtree(folder)
 
