@@ -14,9 +14,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import stats
 from benchmarks.headless import CHROMIUM, browser, visit
 from benchmarks.synthetic_dumps import VERBALISATIONS, write_folder
+from fluent_mlama import stats
 from fluent_mlama.console import ArgumentParser, UserError, run_main
 from fluent_mlama.records.atomic import write_text
 

@@ -31,7 +31,7 @@ _FENCE = re.compile(
 _INLINE = re.compile(r"(?<!`)`((?:python|make|pip|hf) [^`]+)`(?!`)")
 _SHELL = {"sh", "bash", "console"}
 _OUTPUT = re.compile(r"<!-- (?:output|file (?P<file>\S+)) -->\s*$")
-COPIED = ("data", "fixed_data", "stats", "stats_wide", "tables", "graphs", "chatgpt_prompts")
+COPIED = ("fixed_data", "stats", "stats_wide", "tables", "graphs", "chatgpt_prompts")
 """Folders that commands write to: real folders with links to the repository's files in them."""
 
 
@@ -218,7 +218,6 @@ def module_of(words: list[str]) -> tuple[str | None, list[str]]:
         if words[1] == "-m" and words[2].split(".")[0] in {
             "probes",
             "fluent_mlama",
-            "data",
             "benchmarks",
         }:
             package = (Path(*words[2].split(".")) / "__main__.py").is_file()

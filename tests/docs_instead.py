@@ -193,9 +193,9 @@ INSTEAD: dict[str, Instead] = {
     "python -m probes.mlama query --model bert-base-multilingual-cased --method tyq --data mlama1.1.zip --langs en,de,ja": Instead(
         NETWORK, PARSE
     ),
-    "python -m probes.mlama report --model smollm2 --data data/starter --langs en,es,ru,zh": Instead(
+    "python -m probes.mlama report --model smollm2 --data starter --langs en,es,ru,zh": Instead(
         LONG,
-        "python -m probes.mlama query --model smollm2 --method causal --data data/starter --langs en --relations P36 --limit 2",
+        "python -m probes.mlama query --model smollm2 --method causal --data starter --langs en --relations P36 --limit 2",
         AS_WRITTEN,
     ),
     "python -m probes.mlama build --lama LAMA --langs sw,de --translator google --out data/mine": Instead(
@@ -224,7 +224,7 @@ INSTEAD: dict[str, Instead] = {
     # translating
     "python datamodifier.py -l ru,cs -r P19,P36 --mlama data/mlama1.1.zip --translator google --out fixed_data --spec nogpt": Instead(
         NETWORK,
-        "python datamodifier.py -l ru,cs -r P19,P36 --mlama data/starter --translator gt=phrasebook --aliases none "
+        "python datamodifier.py -l ru,cs -r P19,P36 --mlama starter --translator gt=phrasebook --aliases none "
         "--out fixed_data --spec nogpt",
     ),
     # zhoblimp

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import stats
 from benchmarks import results
 from benchmarks.synthetic_dumps import synthetic_dump, write_scores_beside
+from fluent_mlama import stats
 from fluent_mlama.console import UserError
 from fluent_mlama.records.dump import write_dump
 from fluent_mlama.records.scores import read_scores, scores_path, write_scores

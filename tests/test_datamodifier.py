@@ -15,8 +15,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from datamodifier import DataModifier, main
 from fluent_mlama.console import UserError
+from fluent_mlama.datamodifier import DataModifier, main
 from fluent_mlama.records.benchmark import is_usable, read_benchmark
 from fluent_mlama.records.few_shot import read_few_shot
 from fluent_mlama.records.source import open_source

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 from rapidfuzz.distance import Levenshtein
 
-from datamodifier import DataModifier
+from fluent_mlama.datamodifier import DataModifier
+from fluent_mlama.reader import MLama
 from fluent_mlama.records.benchmark import ERROR, find_benchmarks, read_benchmark
 from fluent_mlama.records.source import open_source
 from fluent_mlama.translating.document import DocumentTranslator
 from fluent_mlama.translating.wikidata import Names
-from reader import MLama
 
 EXCEPTIONS = {("ru", "P19"), ("ru", "P36"), ("ru", "P103")}
 """Where the workbooks and the published files differ, or there are no workbooks."""

@@ -79,7 +79,7 @@ def way_of(step: Step) -> Instead | None:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The starter as a zip in the published layout, served on this machine alone: the download's stand-in."""
     folder = tmp_path_factory.mktemp("served")
-    starter = ROOT / "data" / "starter"
+    starter = ROOT / "fluent_mlama" / "data" / "starter"
     with zipfile.ZipFile(folder / "mlama1.1.zip", "w") as archive:
         for file in sorted(starter.rglob("*.jsonl")):
             archive.write(file, Path("mlama1.1") / file.relative_to(starter))
@@ -116,7 +116,15 @@ def scratch(
 def fingerprint_of_repository() -> dict[str, tuple[int, int]]:
     files = [
         file
-        for name in ("data", "fixed_data", "stats", "stats_wide", "tables", "graphs", "benchmarks")
+        for name in (
+            "fluent_mlama/data",
+            "fixed_data",
+            "stats",
+            "stats_wide",
+            "tables",
+            "graphs",
+            "benchmarks",
+        )
         for file in (ROOT / name).rglob("*")
     ]
     return {

@@ -77,7 +77,7 @@ query.load = load
 DATAMODIFIER = (
     BEGIN
     + """
-from datamodifier import main
+from fluent_mlama.datamodifier import main
 from fluent_mlama.translating import file
 
 translate = file.FileTranslator.translate

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import stats
+from fluent_mlama import stats
 from fluent_mlama.console import UserError
 from fluent_mlama.ranking.settings import Settings
 from fluent_mlama.records.run import run_path

@@ -15,6 +15,7 @@ from safetensors.numpy import save_file
 from fluent_mlama.console import UserError
 from fluent_mlama.cpopqa.answers import Store as Answers
 from fluent_mlama.mlama.query import Options, query
+from fluent_mlama.reader import MLama
 from fluent_mlama.records.run import file_sha256, run_path
 from fluent_mlama.scoring import embedded
 from fluent_mlama.translating.backend import Answer
@@ -22,7 +23,6 @@ from fluent_mlama.translating.store import Key, ask
 from fluent_mlama.translating.store import Store as Translations
 from fluent_mlama.translating.wikidata import Names, Wikidata
 from fluent_mlama.zhoblimp.scores import Place, keep, kept, score_pairs
-from reader import MLama
 from tests.fault_world import flip_bit, small_disk
 from tests.mlama_world import FACTS, tiny_masked, write_toy
 from tests.test_translating_store import ITEMS, Parrot

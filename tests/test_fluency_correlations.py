@@ -11,12 +11,12 @@ from matplotlib import pyplot as plt
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
+from fluent_mlama.grammeval import main
 from fluent_mlama.reporting.correlations import over_relations, within_relations
 from fluent_mlama.reporting.figures_relations import quality_scatter
 from fluent_mlama.reporting.loading import DumpFolder
 from fluent_mlama.reporting.quality import gains, read_quality_gains, retrieval_gains
 from fluent_mlama.reporting.selection import R8, R15, SLAVIC, select
-from grammeval import main
 
 HERE = Path(__file__).parent
 DIGITISED = HERE / "data" / "qe_gains.tsv"

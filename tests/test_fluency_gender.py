@@ -20,13 +20,13 @@ from fluent_mlama.fluency.genders import (
     phrasebook_genders,
     read_genders,
 )
+from fluent_mlama.grammeval import QECheck, main
 from fluent_mlama.ranking.settings import Settings
 from fluent_mlama.records.benchmark import read_benchmark
 from fluent_mlama.records.dump import write_dump
 from fluent_mlama.records.source import open_source
 from fluent_mlama.records.table import read_table
 from fluent_mlama.translating.phrasebook_rows import CHOICE, DATA, read_choice, read_patterns
-from grammeval import QECheck, main
 from processor import Processor
 
 

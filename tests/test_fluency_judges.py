@@ -21,12 +21,12 @@ from fluent_mlama.fluency.comet import CometJudge
 from fluent_mlama.fluency.judging import Pair, probed_models, sentences, share_of_copies
 from fluent_mlama.fluency.lm import CIRCULAR, LanguageModelJudge, is_same_model
 from fluent_mlama.fluency.score_files import ScoreFiles, judge_table
+from fluent_mlama.grammeval import QECheck, main
 from fluent_mlama.linking import Unigrams
 from fluent_mlama.records.dump import write_dump
 from fluent_mlama.records.table import read_table
 from fluent_mlama.reporting.loading import DumpFolder, rank_table
 from fluent_mlama.scoring.contract import Candidate, Request
-from grammeval import QECheck, main
 
 HERE = Path(__file__).parent
 PAIRS = [Pair(f"Person {n} was born in Avel .", f"Человек {n} родился в Авеле.") for n in range(10)]

@@ -9,9 +9,9 @@ from sacrebleu.metrics import CHRF, TER
 from small_dumps import small_dump, write_small_dumps
 
 from fluent_mlama.fluency.similarity import by_relation, measure, metrics_for, over_relations
+from fluent_mlama.grammeval import main
 from fluent_mlama.reporting.loading import DumpFolder, rank_table
 from fluent_mlama.reporting.selection import R15, select
-from grammeval import main
 
 PUBLISHED = {
     "hr": ([70.07, 69.62, 35.23, 45.16], [79.30, 76.26, 27.00, 39.51], [0.322, 0.429]),

@@ -14,10 +14,10 @@ from fluent_mlama.mlama.asking import CHUNK, CausalAsker, MaskedAsker, Row, with
 from fluent_mlama.mlama.displacement import displaced_layout, displaced_words
 from fluent_mlama.mlama.query import MASKS
 from fluent_mlama.mlama.questions import Question, make_questions
+from fluent_mlama.reader import MLama
 from fluent_mlama.records.facts import Triple
 from fluent_mlama.scoring.masked import MaskedScorer
 from fluent_mlama.scoring.masked_contract import PieceScore, TypedQuery, TypedResult
-from reader import MLama
 from tests.mlama_world import tiny_masked, write_toy
 from tests.stand_in import StandInScorer
 

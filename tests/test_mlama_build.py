@@ -15,10 +15,10 @@ from fluent_mlama.console import UserError
 from fluent_mlama.mlama.__main__ import main
 from fluent_mlama.mlama.build import build
 from fluent_mlama.mlama.lama import mend_template, read_lama
+from fluent_mlama.reader import MLama
 from fluent_mlama.translating.backend import Answer, Item
 from fluent_mlama.translating.store import Store
 from fluent_mlama.translating.wikidata import Names, Wikidata
-from reader import MLama
 from tests.mlama_world import write_lines
 from tests.translating_world import Service, google_page
 

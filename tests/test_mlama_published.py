@@ -13,10 +13,10 @@ from fluent_mlama.mlama.coverage import coverage_table
 from fluent_mlama.mlama.query import Options, query
 from fluent_mlama.mlama.questions import make_questions
 from fluent_mlama.mlama.results import read_result
+from fluent_mlama.reader import MLama
 from fluent_mlama.records.source import open_source
 from fluent_mlama.scoring.masked import MaskedScorer
 from fluent_mlama.scoring.models import LoadedModel
-from reader import MLama
 from tests.test_scoring_planted import CHANCE, LEARNT, masked_tokenizer, padded, teach
 
 TREX = 41
@@ -73,7 +73,7 @@ def test_a_bert_that_was_taught_half_of_the_facts_knows_that_half(
     root: Path, tmp_path: Path
 ) -> None:
     torch.manual_seed(0)
-    data = MLama(root / "data" / "starter")
+    data = MLama(root / "fluent_mlama" / "data" / "starter")
     asked = make_questions(data, "es", "P36").questions
     tokenizer = masked_tokenizer([one.left + one.triple.obj_label + one.right for one in asked])
     sizes = {
@@ -104,7 +104,10 @@ def test_a_roberta_that_knows_all_capitals_is_found_to_know_them(
 ) -> None:
     model = published / "failing" / "planted-roberta-en"
     (path,) = query(
-        MLama(root / "data" / "starter"), Options(str(model), "tyq", tmp_path), ["en"], ["P36"]
+        MLama(root / "fluent_mlama" / "data" / "starter"),
+        Options(str(model), "tyq", tmp_path),
+        ["en"],
+        ["P36"],
     )
     frame, record = read_result(path)
     assert frame["correct"].mean() == 1.0 and len(frame) == 32

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fluent_mlama.console import UserError
-from reader import MLama, fill_template, is_valid_template, main
+from fluent_mlama.reader import MLama, fill_template, is_valid_template, main
 
 COUNTS = {
     "en": 11307,

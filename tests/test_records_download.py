@@ -14,8 +14,8 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from fluent_mlama.console import UserError
+from fluent_mlama.reader import main
 from fluent_mlama.records.download import CHUNK, download
-from reader import main
 
 
 def _zip(filler: str) -> bytes:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from small_dumps import write_small_dumps
 from statsmodels.stats.multitest import multipletests
 
-import stats
+from fluent_mlama import stats
 from fluent_mlama.console import UserError
 from fluent_mlama.records.dump import Dump, write_dump
 from fluent_mlama.records.table import format_table, read_table

@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import stats
 from benchmarks.headless import CHROMIUM, Visit, browser, visit
 from benchmarks.synthetic_dumps import LABELS, synthetic_dump, write_scores_beside
+from fluent_mlama import stats
 from fluent_mlama.records.dump import write_dump
 from fluent_mlama.records.source import open_source
 from fluent_mlama.reporting.loading import DumpFolder

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import stats
+from fluent_mlama import stats
 from fluent_mlama.fluency.gender import paper_layout as gender_paper_layout
 from fluent_mlama.records.benchmark import make_benchmark, read_benchmark, write_benchmark
 from fluent_mlama.records.dump import Dump, read_dump, write_dump

@@ -11,17 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from data.build import build, main
 from fluent_mlama.console import UserError
+from fluent_mlama.data.build import build, main
+from fluent_mlama.reader import MLama
 from fluent_mlama.records.benchmark import find_benchmarks, is_usable, read_benchmark, split_aliases
 from fluent_mlama.records.leakage import audit_leakage
 from fluent_mlama.records.source import open_source
 from fluent_mlama.translating.phrasebook import Phrasebook
 from fluent_mlama.translating.phrasebook_check import languages
 from fluent_mlama.translating.phrasebook_rows import DATA, read_cells, read_facts
-from reader import MLama
 
-MADE = ("data/starter", "fixed_data/starter", "chatgpt_prompts/starter")
+MADE = (
+    "fluent_mlama/data/starter",
+    "fluent_mlama/data/benchmark",
+    "chatgpt_prompts/starter",
+)
 LANGUAGES = languages()
 TARGETS = [code for code in LANGUAGES if code != "en"]
 
@@ -47,12 +51,14 @@ def test_what_ships_is_what_the_command_makes(made: Path, root: Path) -> None:
     assert len(again) == len(LANGUAGES) * 13 + len(TARGETS) * 24
     assert ours.keys() == again.keys()
     assert [name for name in ours if ours[name] != again[name]] == []
-    assert (made / "data" / "README.md").read_bytes() == (root / "data" / "README.md").read_bytes()
+    assert (made / "fluent_mlama" / "data" / "README.md").read_bytes() == (
+        root / "fluent_mlama" / "data" / "README.md"
+    ).read_bytes()
 
 
 def test_the_reader_takes_the_folder_for_mlama(root: Path) -> None:
     facts = [fact for fact in read_facts() if not fact.held_out]
-    mlama = MLama(root / "data" / "starter")
+    mlama = MLama(root / "fluent_mlama" / "data" / "starter")
     assert mlama.languages() == sorted(LANGUAGES)
     for code in LANGUAGES:
         assert len(mlama.relations(code)) == 12
@@ -122,7 +128,7 @@ def test_an_unfinished_language_is_refused(tmp_path: Path, monkeypatch: pytest.M
     book = Phrasebook("ru")
     del book.entries["Q90"]
     monkeypatch.setattr(
-        "data.build.Phrasebook", lambda code: book if code == "ru" else Phrasebook(code)
+        "fluent_mlama.data.build.Phrasebook", lambda code: book if code == "ru" else Phrasebook(code)
     )
     with pytest.raises(UserError, match=r"ru\.tsv is not finished .*Q90: no row"):
         build(tmp_path, ["ru"], read_facts())

@@ -1,6 +1,6 @@
 """Every inflected form against a dictionary: pymorphy3 for Russian and Ukrainian, simplemma elsewhere.
 
-What the dictionaries do not know (mostly foreign names) is listed in ``data/phrasebook/exceptions.tsv``, each of
+What the dictionaries do not know (mostly foreign names) is listed in ``fluent_mlama/data/phrasebook/exceptions.tsv``, each of
 which was judged by reading; the list may hold nothing that the dictionaries do know.
 """
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from small_dumps import small_dump, write_small_dumps
 
-import stats
+from fluent_mlama import stats
 from fluent_mlama.records.benchmark import make_benchmark
 from fluent_mlama.records.dump import Dump, write_dump
 from fluent_mlama.records.source import open_source

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from small_dumps import small_dump, write_small_dumps
 
-import stats
+from fluent_mlama import stats
 from fluent_mlama.console import UserError
 from fluent_mlama.records.dump import write_dump
 from fluent_mlama.reporting.latex import Column, Raw, booktabs, escape, number

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from small_dumps import write_small_dumps
 
-import stats
+from fluent_mlama import stats
 from fluent_mlama.console import UserError
 
 

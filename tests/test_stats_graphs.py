@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from small_dumps import write_small_dumps
 
-import stats
+from fluent_mlama import stats
 from fluent_mlama.console import UserError
 from fluent_mlama.reporting import figures_ranks, figures_relations
 from fluent_mlama.reporting.graphs import GRAPHS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import stats
+from fluent_mlama import stats
 
 
 def execute(root: Path, work: Path, monkeypatch: pytest.MonkeyPatch, data: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import stats
+from fluent_mlama import stats
 from fluent_mlama.console import UserError, run_main
 from fluent_mlama.ranking.outputs import check_folder
 from fluent_mlama.ranking.settings import Settings

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import stats
+from fluent_mlama import stats
 from fluent_mlama.reporting import qe_table, relation_table
 from fluent_mlama.reporting.distractors import distractor_counts, published_pool
 from fluent_mlama.reporting.loading import DumpFolder, RankTable

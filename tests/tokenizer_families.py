@@ -31,7 +31,7 @@ from transformers import (
 from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegacy
 
 from fluent_mlama.mlama.questions import make_questions
-from reader import MLama
+from fluent_mlama.reader import MLama
 from tests.conftest import ROOT
 
 Fact = tuple[str, str, str]
@@ -44,7 +44,7 @@ LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^
 @cache
 def facts() -> dict[str, tuple[Fact, ...]]:
     """Language -> capitals; the last three have no blank around the object, or the object first."""
-    data = MLama(ROOT / "data" / "starter")
+    data = MLama(ROOT / "fluent_mlama" / "data" / "starter")
     found = {}
     for lang in ("en", "es", "ru", "zh", "vi"):
         asked = make_questions(data, lang, "P36").questions[:FACTS_A_LANGUAGE]

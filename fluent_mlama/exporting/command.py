@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 from fluent_mlama.console import ArgumentParser, UserError, note
 from fluent_mlama.ranking.arguments import ALL, Arguments
 from fluent_mlama.ranking.settings import Settings
-from fluent_mlama.ranking.values import name_list, named, path_named, positive
+from fluent_mlama.ranking.values import (
+    benchmarks_named,
+    name_list,
+    named,
+    path_named,
+    positive,
+)
 
 if TYPE_CHECKING:
     from fluent_mlama.exporting.facts import Facts
@@ -100,7 +106,7 @@ def _parser() -> ArgumentParser:
 def _add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--data",
-        type=path_named,
+        type=benchmarks_named,
         default=Path("fixed_data"),
         metavar="FOLDER|ZIP",
         help="benchmark files (ours: fixed_data/starter)",

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fluent_mlama.data import BENCHMARK
 from fluent_mlama.exporting.card import SPLIT, dataset_card
 from fluent_mlama.exporting.facts import Fact, Facts
 from fluent_mlama.exporting.folder import export_folder
@@ -16,8 +17,6 @@ from fluent_mlama.ranking.task import cells_by_row
 from fluent_mlama.records.benchmark import Benchmark, split_aliases
 from fluent_mlama.records.run import file_sha256
 from fluent_mlama.records.source import open_source
-
-STARTER = Path(__file__).resolve().parents[2] / "fixed_data" / "starter"
 
 CANDIDATE = {"form": "string", "entity": "string", "role": "string", "own": "bool"}
 FEATURES: dict[str, Any] = {
@@ -80,8 +79,8 @@ def schema() -> pa.Schema:
 
 def is_starter(benchmarks: Iterable[Benchmark]) -> bool:
     """Whether every file is one of the starter's, byte for byte."""
-    source = open_source(STARTER) if STARTER.is_dir() else None
-    ours = {file_sha256(STARTER / name) for name in source.names()} if source else set()
+    source = open_source(BENCHMARK) if BENCHMARK.is_dir() else None
+    ours = {file_sha256(BENCHMARK / name) for name in source.names()} if source else set()
     return all(benchmark.sha256 in ours for benchmark in benchmarks)
 
 

@@ -1,4 +1,4 @@
-"""Forms that agree with a person's gender: the table ``data/gendered_forms.tsv`` and whether a sentence has one.
+"""Forms that agree with a person's gender: the shipped table ``gendered_forms.tsv`` and whether a sentence has one.
 
 Columns: ``lang``, ``relation``, ``gender`` (f or m), ``form`` (one or more words), and ``published``: the string that the paper's
 program looks for (its Table 6), with ␣ for a blank. Anybody's table of the same columns serves other relations and languages.
@@ -13,10 +13,11 @@ from pathlib import Path
 import regex
 
 from fluent_mlama.console import UserError
+from fluent_mlama.data import GENDERED_FORMS
 from fluent_mlama.languages import fold_case
 from fluent_mlama.records.table import read_table
 
-SHIPPED = Path(__file__).resolve().parents[2] / "data" / "gendered_forms.tsv"
+SHIPPED = GENDERED_FORMS
 COLUMNS = ("lang", "relation", "gender", "form")
 BLANK = "␣"
 

@@ -1,7 +1,7 @@
 """mLAMA: ask a masked or causal model for facts in many languages, and compare what it knows in each.
 
 python -m probes.mlama query --model bert-base-multilingual-cased --method tyq --data mlama1.1.zip --langs en,de,ja
-python -m probes.mlama report --model smollm2 --data data/starter --langs en,es,ru,zh
+python -m probes.mlama report --model smollm2 --data starter --langs en,es,ru,zh
 """
 
 from __future__ import annotations

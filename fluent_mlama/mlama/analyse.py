@@ -27,10 +27,10 @@ from fluent_mlama.mlama.pooling import pooling_by_relation, pooling_table
 from fluent_mlama.mlama.query import DEFAULT_OUT, check_lists
 from fluent_mlama.mlama.results import METHODS, USUAL_TEMPLATES, Place, Results, read_results
 from fluent_mlama.mlama.uhn import FILTERS, read_uhn_list, uhn_rows
+from fluent_mlama.reader import MLama
 from fluent_mlama.records.atomic import check_writable
 from fluent_mlama.records.run import read_run, run_path
 from fluent_mlama.reporting.three_formats import write_tables
-from reader import MLama
 
 Tables = dict[str, pd.DataFrame]
 

@@ -13,6 +13,7 @@ from fluent_mlama.console import UserError, note, split_list
 from fluent_mlama.languages import language
 from fluent_mlama.mlama.lama import Lama, mend_template, read_lama
 from fluent_mlama.mlama.measures import ENGLISH
+from fluent_mlama.reader import TEMPLATES, is_valid_template
 from fluent_mlama.records.atomic import check_writable, write_text
 from fluent_mlama.records.facts import read_templates
 from fluent_mlama.translating.arguments import DEFAULT_STORE, split_url
@@ -20,7 +21,6 @@ from fluent_mlama.translating.backend import OK, Item, Translator
 from fluent_mlama.translating.registry import BACKENDS, Options, make_translator
 from fluent_mlama.translating.store import Store, ask
 from fluent_mlama.translating.wikidata import API, NameSource, Wikidata
-from reader import TEMPLATES, is_valid_template
 
 COVERAGE = 0.2
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from fluent_mlama.mlama.measures import ENGLISH
-from reader import MLama, is_valid_template
+from fluent_mlama.reader import MLama, is_valid_template
 
 
 def coverage_table(

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from fluent_mlama.console import UserError, note
 from fluent_mlama.json_text import parse_json
+from fluent_mlama.reader import is_valid_template
 from fluent_mlama.records.facts import read_templates
 from fluent_mlama.records.source import Source, open_source
-from reader import is_valid_template
 
 RELATIONS = "relations.jsonl"
 _LETTERS = {"X": "XxХхΧχＸｘ", "Y": "YyУуΥυＹｙ"}

@@ -27,13 +27,13 @@ from fluent_mlama.mlama.results import (
     write_result,
 )
 from fluent_mlama.ranking.settings import without_home
+from fluent_mlama.reader import TEMPLATES, MLama
 from fluent_mlama.records.atomic import check_writable
 from fluent_mlama.records.facts import read_templates
 from fluent_mlama.records.source import open_source
 from fluent_mlama.runner.packs import forget_packs
 from fluent_mlama.scoring.executors import Cluster, add_executor_arguments, cluster_of, load_in
 from fluent_mlama.scoring.identity import model_identity
-from reader import TEMPLATES, MLama
 
 DEFAULT_OUT = Path("mlama_results")
 MASKS = ("[MASK]", "<mask>")

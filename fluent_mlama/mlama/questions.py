@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fluent_mlama.console import UserError
+from fluent_mlama.reader import MLama, fill_template, is_valid_template
 from fluent_mlama.records.facts import Triple
-from reader import MLama, fill_template, is_valid_template
 
 SLOT = "[Y]"
 

@@ -29,9 +29,9 @@ from fluent_mlama.mlama.pooling import pooling_by_relation, pooling_table
 from fluent_mlama.mlama.query import add_asking_arguments, options_of, query
 from fluent_mlama.mlama.results import METHODS, Results, read_results
 from fluent_mlama.mlama.uhn import uhn_rows
+from fluent_mlama.reader import MLama
 from fluent_mlama.records.atomic import check_writable, write_text
 from fluent_mlama.reporting.three_formats import write_tables
-from reader import MLama
 
 TITLES = {
     "coverage": "Triples of each language (Figure 1)", "samples": "Filled templates (Figures 4 and 5)", "p1": "Precision at 1",

@@ -11,7 +11,13 @@ from fluent_mlama.console import ArgumentParser, UserError, note
 from fluent_mlama.languages import is_known, language
 from fluent_mlama.ranking.models import MODEL_OPTIONS, add_model_options, choose_models, read_models
 from fluent_mlama.ranking.settings import DEFAULT_MODEL, Settings
-from fluent_mlama.ranking.values import name_list, named, path_named, positive
+from fluent_mlama.ranking.values import (
+    benchmarks_named,
+    name_list,
+    named,
+    path_named,
+    positive,
+)
 from fluent_mlama.records.names import by_number
 from fluent_mlama.scoring.executors import Cluster, add_executor_arguments, cluster_of
 
@@ -216,7 +222,7 @@ def _parser(explaining: bool) -> ArgumentParser:
         )
     what.add_argument(
         "--data",
-        type=path_named,
+        type=benchmarks_named,
         default=Path("fixed_data"),
         metavar="FOLDER|ZIP",
         help="benchmark files (default: fixed_data; ours: fixed_data/starter)",

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from fluent_mlama.console import split_list, whole_number
+from fluent_mlama.data import BENCHMARK, shipped
 
 
 def name_list(value: str) -> tuple[str, ...]:
@@ -26,6 +27,11 @@ def named(value: str) -> str:
 def path_named(value: str) -> Path:
     """A file or folder, there or not."""
     return Path(named(value))
+
+
+def benchmarks_named(value: str) -> Path:
+    """A folder or zip of benchmark files; ``starter`` names those that ship."""
+    return shipped(path_named(value), BENCHMARK)
 
 
 positive = whole_number(1)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from fluent_mlama.console import note
+from fluent_mlama.ranking.values import benchmarks_named
 from fluent_mlama.records.atomic import write_text
 from fluent_mlama.records.source import Source, open_source
 from fluent_mlama.records.table import format_table
@@ -67,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of audit."""
     parser.add_argument(
         "--data",
-        type=Path,
+        type=benchmarks_named,
         metavar="FOLDER|ZIP",
         help="the benchmark files, to check which rows were ranked",
     )

@@ -56,7 +56,7 @@ class Phrasebook:
         """The row of this entity; none is a ``UserError``."""
         if uri not in self.entries:
             raise UserError(
-                f"{self.path}: no row for {uri}; add one (data/phrasebook/README.md says how)"
+                f"{self.path}: no row for {uri}; add one (fluent_mlama/data/phrasebook/README.md says how)"
             )
         return self.entries[uri]
 

@@ -1,7 +1,7 @@
-"""The phrasebook's files: what a person writes (``data/phrasebook/README.md`` tells how), read as typed rows.
+"""The phrasebook's files: what a person writes (``fluent_mlama/data/phrasebook/README.md`` tells how), read as typed rows.
 
-``data/facts.tsv`` lists the facts; ``data/phrasebook/{lang}.tsv`` has one row an entity, and
-``data/phrasebook/{lang}_patterns.tsv`` one row a relation.
+``fluent_mlama/data/facts.tsv`` lists the facts; ``fluent_mlama/data/phrasebook/{lang}.tsv`` has one row an entity, and
+``fluent_mlama/data/phrasebook/{lang}_patterns.tsv`` one row a relation.
 
 A cell of a form is ``before|form|after``: ``во|Франции``, ``на|английском|языке``, or the form alone. Only the
 middle part is the object; what stands around it is fixed by the object and written with it. ``у/в|Парижі`` is
@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fluent_mlama.console import UserError
+from fluent_mlama.data import DATA
 
-DATA = Path(__file__).resolve().parents[2] / "data"
 NOT_NEEDED = "-"
 """A cell that no pattern asks for, marked so that empty cells are exactly those to be filled."""
 PLAIN_COLUMNS = ("uri", "english", "used", "label", "class", "subject", "aliases")
@@ -35,7 +35,7 @@ CHOICE = re.compile(r"\{([^{}]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One line of ``data/facts.tsv``; a held-out fact is for few-shot prompts and stands in no benchmark file."""
+    """One line of ``fluent_mlama/data/facts.tsv``; a held-out fact is for few-shot prompts and stands in no benchmark file."""
 
     relation: str
     sub_uri: str
@@ -104,7 +104,7 @@ def read_cells(path: Path) -> list[dict[str, str]]:
     """The rows of a plain tab-separated file by column name; no quoting, so that a cell is what an editor shows."""
     if not path.is_file():
         raise UserError(
-            f"{path}: no such file; data/phrasebook/README.md tells how to add a language"
+            f"{path}: no such file; fluent_mlama/data/phrasebook/README.md tells how to add a language"
         )
     lines = path.read_text(encoding="utf-8").splitlines()
     header, *rows = (line.split("\t") for line in lines if line)

@@ -143,7 +143,7 @@ CASES = [
     Case(
         "a phrasebook that is not there",
         f"{MAKE} --translator phrasebook:nowhere",
-        "nowhere/ru.tsv: no such file; data/phrasebook/README.md tells how to add a language",
+        "nowhere/ru.tsv: no such file; fluent_mlama/data/phrasebook/README.md tells how to add a language",
     ),
     Case(
         "a workbook that is none",

@@ -15,10 +15,10 @@ from pathlib import Path
 from fluent_mlama.cpopqa.__main__ import main as cpopqa
 from fluent_mlama.mlama.query import Options, query
 from fluent_mlama.ranking.settings import Settings
+from fluent_mlama.reader import MLama
 from fluent_mlama.records.benchmark import read_benchmark
 from fluent_mlama.records.source import open_source
 from processor import Processor
-from reader import MLama
 from tests.stand_in import StandInScorer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,13 +40,15 @@ def make_desk(desk: Path) -> None:
             1,
         )
         shutil.copytree(
-            ROOT / f"data/starter/{lang}",
+            ROOT / f"fluent_mlama/data/starter/{lang}",
             desk / f"mlama/{lang}",
             dirs_exist_ok=True,
             ignore=_only("P19", "P36", "templates"),
         )
     shutil.copytree(
-        ROOT / "data/starter/en", desk / "mlama/en", ignore=_only("P19", "P36", "templates")
+        ROOT / "fluent_mlama/data/starter/en",
+        desk / "mlama/en",
+        ignore=_only("P19", "P36", "templates"),
     )
     for path in (desk / "mlama").glob("*/P*.jsonl"):
         _head(path, path, 0)

@@ -1,9 +1,9 @@
-"""Make everything that is made from the facts and the phrasebook: ``python -m data.build``.
+"""Make everything that is made from the facts and the phrasebook: ``python -m fluent_mlama.data.build``.
 
-* ``data/starter/{lang}/{relation}.jsonl`` and ``templates.jsonl``, the mLAMA 1.1 layout;
-* ``fixed_data/starter/{lang}_{relation}_phrasebook.tsv``, benchmark files (template and phrasebook);
+* ``starter/{lang}/{relation}.jsonl`` and ``templates.jsonl``, the mLAMA 1.1 layout;
+* ``benchmark/{lang}_{relation}_phrasebook.tsv``, benchmark files (template and phrasebook);
 * ``chatgpt_prompts/starter/{lang}_{relation}.txt``, few-shot prompts from facts that stand in none of the former;
-* the tables of counts and of corrections in ``data/README.md``, when all languages are built.
+* the tables of counts and of corrections in ``README.md``, when all languages are built.
 
 The same files give the same bytes; a language whose phrasebook has mistakes is refused.
 """
@@ -34,7 +34,9 @@ from fluent_mlama.translating.phrasebook import SOURCE, Phrasebook, Sentence
 from fluent_mlama.translating.phrasebook_check import languages, mistakes
 from fluent_mlama.translating.phrasebook_rows import DATA, Fact, read_cells, read_facts
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
+"""The repository: shipped files are made in a checkout."""
+_PLACE = Path("fluent_mlama") / "data"
 SPEC = "phrasebook"
 
 
@@ -179,7 +181,7 @@ def _language_row(
 
 
 def corrections() -> str:
-    """What fresh readers changed (``data/review``) as Markdown, by language and by what the changed cell is."""
+    """What fresh readers changed (``review``) as Markdown, by language and by what the changed cell is."""
     rows = []
     for path in sorted((DATA / "review").glob("*.tsv")):
         found = read_cells(path)
@@ -231,7 +233,7 @@ def build(root: Path, codes: Sequence[str], facts: Sequence[Fact]) -> int:
             )
     for book in books:
         code = book.language.code
-        folder = root / "data" / "starter" / code
+        folder = root / _PLACE / "starter" / code
         templates = [
             {"relation": relation, "template": book.pattern(relation).template}
             for relation in relations(facts)
@@ -242,7 +244,7 @@ def build(root: Path, codes: Sequence[str], facts: Sequence[Fact]) -> int:
             written += 1
             if code != SOURCE:
                 write_benchmark(
-                    benchmark(book, english, facts, relation), root / "fixed_data" / "starter"
+                    benchmark(book, english, facts, relation), root / _PLACE / "benchmark"
                 )
                 write_few_shot(
                     root / "chatgpt_prompts" / "starter",
@@ -254,10 +256,10 @@ def build(root: Path, codes: Sequence[str], facts: Sequence[Fact]) -> int:
         written += 1
     if set(codes) < set(languages()):
         return written  # the card tells the sizes of the whole
-    card = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
+    card = (ROOT / _PLACE / "README.md").read_text(encoding="utf-8")
     for name, table in (("counts", counts(books, facts)), ("corrections", corrections())):
         card = _replace_between(card, f"<!-- {name} -->\n", f"<!-- /{name} -->", table)
-    write_text(root / "data" / "README.md", card)
+    write_text(root / _PLACE / "README.md", card)
     return written + 1
 
 
@@ -273,7 +275,7 @@ def _json_lines(rows: Iterator[dict[str, str | int]] | Sequence[dict[str, str]])
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build all languages, or those of ``--lang``."""
     parser = ArgumentParser(
-        prog="python -m data.build",
+        prog="python -m fluent_mlama.data.build",
         description="Make the starter benchmark from the facts and the phrasebook.",
     )
     parser.add_argument(
