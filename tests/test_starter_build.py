@@ -128,7 +128,8 @@ def test_an_unfinished_language_is_refused(tmp_path: Path, monkeypatch: pytest.M
     book = Phrasebook("ru")
     del book.entries["Q90"]
     monkeypatch.setattr(
-        "fluent_mlama.data.build.Phrasebook", lambda code: book if code == "ru" else Phrasebook(code)
+        "fluent_mlama.data.build.Phrasebook",
+        lambda code: book if code == "ru" else Phrasebook(code),
     )
     with pytest.raises(UserError, match=r"ru\.tsv is not finished .*Q90: no row"):
         build(tmp_path, ["ru"], read_facts())
