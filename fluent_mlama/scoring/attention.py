@@ -171,6 +171,7 @@ def tree_attention(
     q, k, v = (tensor[0].transpose(0, 1) for tensor in (query, key, value))  # [T, heads, d]
     q = q.reshape(-1, q.shape[-1])
     found = []
+    # One call of torch's kernel per bucket: its blocks are the batch, all with the same number of keys.
     for number in range(len(blocks.buckets)):
         rows, keys = blocks.gathers(number, heads, query.device)
         mask = blocks.mask(number, sliding_window, groups, query.dtype, query.device)

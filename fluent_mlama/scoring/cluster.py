@@ -78,6 +78,7 @@ class Worker:
 
     def score_pack(self, plan: Sequence[Any], number: int, arithmetic: Arithmetic) -> Result:
         """plan: its place in Ray's store, in a list, lest Ray fetch it for each pack."""
+        # The last plan is kept under its reference: one fetch for all of its packs.
         if self._plan[0] != plan[0]:
             self._plan = (plan[0], ray.get(plan[0]))
         before = self._counters()
@@ -212,6 +213,7 @@ class Pool:
     _last: Pool | None = None
 
     def __init__(self, cluster: Cluster, worker: type, arguments: tuple[Any, ...]) -> None:
+        # The last model's workers would hold the GPUs that these need.
         if Pool._last is not None:
             Pool._last.close()
         connect(cluster)
@@ -236,6 +238,7 @@ class Pool:
         failures: Counter[Any] = Counter()
         running: dict[Any, tuple[Job, Any]] = {}
         while True:
+            # None once all jobs are taken; anything else means that some may be left.
             job: Job | None = ("", "", ())
             for worker in self._with_room(running):
                 job = again.popleft() if again else next(source, None)
@@ -244,6 +247,7 @@ class Pool:
                 running[getattr(worker, job[1]).remote(*job[2])] = (job, worker)
             if job is None and not running:
                 return
+            # Workers that load are waited for too: the first one ready takes the next job.
             done, _ = ray.wait([*running, *self._loading], num_returns=1)
             if done[0] in self._loading:
                 self._has_loaded(done[0])
@@ -290,6 +294,7 @@ class Pool:
         """Workers that have loaded, idle ones first, each as often as it has room for a job."""
         load = Counter(id(worker) for _, worker in running.values())
         loading = {id(worker) for worker in self._loading.values()}
+        # Depth 0 yields the idle workers, depth 1 all that have fewer than two jobs, and so on.
         for depth in range(IN_FLIGHT):
             yield from (
                 worker
@@ -302,6 +307,7 @@ class Pool:
         if worker not in self._workers:
             return
         self._deaths += 1
+        # Deaths count over the whole run: a model that never loads must end it.
         if self._deaths > ATTEMPTS * self.size:
             raise UserError(f"Ray workers failed {self._deaths} times; the last: {why}")
         note(f"a Ray worker failed and is replaced, its work is done again: {why}")

@@ -41,6 +41,7 @@ def choose_device(wanted: str) -> torch.device:
         return _numbered(wanted)
     if kind == "cuda":
         raise UserError(f"--device {wanted}: {trouble}; or use --device cpu with --model smollm2")
+    # Only a machine that is meant to have a GPU deserves a note: not a CPU build of torch.
     if torch.version.cuda is not None and "driver" in trouble:
         note(f"GPU not used: {trouble}")
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
@@ -148,6 +149,7 @@ def check_memory(
     free = free_memory(device)
     if weight_bytes is None:
         return
+    # The files hold weights in the stored type; in memory they have the run's.
     stored = getattr(config, "dtype", None) or torch.float32
     needed = int(weight_bytes * dtype.itemsize / stored.itemsize * _SPARE)
     if needed > free:

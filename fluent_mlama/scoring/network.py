@@ -54,6 +54,8 @@ class Network:
         )
         self.head_by_hand = self.can_apply_head
         self.accepts = set(inspect.signature(model.forward).parameters)
+        # A cache that nobody reads would take as much memory as the keys and values of all layers.
+        self._no_cache: dict[str, Any] = {"use_cache": False} if "use_cache" in self.accepts else {}
 
     @property
     def head(self) -> Any:
@@ -80,11 +82,7 @@ class Network:
         """
         inputs = {name: value for name, value in inputs.items() if name in self.accepts}
         if self.head_by_hand:
-            hidden = (
-                self.body(**inputs, use_cache=False)[0]
-                if "use_cache" in self.accepts
-                else self.body(**inputs)[0]
-            )
+            hidden = self.body(**inputs, **self._no_cache)[0]
             wanted = hidden[batch.to(hidden.device), position.to(hidden.device)]
             del hidden
             head = self.head
@@ -94,8 +92,9 @@ class Network:
             for part in wanted.split(HEAD_ROWS):
                 yield head(part)
             return
-        keep: dict[str, Any] = {"use_cache": False} if "use_cache" in self.accepts else {}
+        keep = dict(self._no_cache)
         if "logits_to_keep" in self.accepts:
+            # One list of positions serves all rows of the batch: keep the union, then find them in it.
             kept, position = torch.unique(position, return_inverse=True)
             keep["logits_to_keep"] = kept.to(self.device)
         logits = self.model(**inputs, **keep).logits

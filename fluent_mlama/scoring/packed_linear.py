@@ -113,6 +113,7 @@ class PackedHead(nn.Module):
 
 def _plain(weight: Tensor, bias: Any) -> nn.Linear:
     out_features, in_features = weight.shape
+    # On the meta device nothing is allocated for the weight that is replaced at once.
     linear = nn.Linear(in_features, out_features, bias=False, device="meta")
     linear.weight = nn.Parameter(weight, requires_grad=False)
     linear.bias = bias
@@ -130,6 +131,7 @@ def can_pack(model: Any) -> str | None:
         layer.weight.device.type != "cpu" or layer.weight.dtype != torch.float32 for layer in layers
     ):
         return "not float32 on a CPU"
+    # The smallest layer will do: what is tried is whether the operator is there and right.
     sample = min(layers, key=lambda layer: layer.weight.numel())
     try:
         packed = PackedLinear(sample.weight, sample.bias)
@@ -148,6 +150,7 @@ def pack(model: Any, head: Any = None) -> int:
 
     head: the layer of them that becomes a ``PackedHead``.
     """
+    # Read once: packing does not map anything new.
     ranges = mapped_ranges()
 
     def packed(linear: nn.Linear) -> nn.Module:
@@ -198,6 +201,7 @@ def give_back(tensor: Tensor, ranges: Sequence[Range]) -> bool:
         start <= first and last <= end for start, end in ranges
     ):
         return False
+    # Whole pages only: neighbours share the first and the last one.
     first, last = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE, last // mmap.PAGESIZE * mmap.PAGESIZE
     if first >= last:
         return False

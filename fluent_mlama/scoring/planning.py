@@ -82,6 +82,7 @@ def make_plan(
         if reason:
             unscorable[number] = reason
             continue
+        # The n-th request with this prompt goes into its prompt's group n // GROUP_LIMIT.
         count = seen[found.prompt] = seen.get(found.prompt, -1) + 1
         members.setdefault(
             (found.prompt, count // GROUP_LIMIT if share_prompts else count), []
@@ -153,6 +154,7 @@ def assemble(
     exact: bool,
 ) -> dict[int, RequestScore]:
     """Scores of a group's requests from the edges of its trees. exact: see ``check``."""
+    # A sequence's tree and its number there.
     where = {
         sequence: (t, s)
         for t, tree in enumerate(trees)

@@ -143,13 +143,10 @@ class Check:
     def trials(self, names: Sequence[str], refused: dict[str, str]) -> list[Trial]:
         """Usable methods, up to the first that reaches the check's length; ``refused``: why not."""
         found: list[Trial] = []
+        heads = (True, False) if self.network.can_apply_head else (False,)
         for name in names:
-            for by_hand in (True, False) if self.network.can_apply_head else (False,):
-                label = (
-                    name
-                    if by_hand or not self.network.can_apply_head
-                    else f"{name} (model's own head)"
-                )
+            for by_hand in heads:
+                label = name if by_hand == heads[0] else f"{name} (model's own head)"
                 trial = self._try(name, by_hand)
                 if isinstance(trial, str):
                     refused[label] = trial
@@ -158,10 +155,12 @@ class Check:
                 if trial.reach == self.at_load:
                     return found
                 refused[label] = f"right for {trial.reach} tokens at most"
-                break  # whose head it is makes no difference to that
+                # The other head cannot help: it sees each row by itself.
+                break
         return found
 
     def _try(self, name: str, by_hand: bool) -> Trial | str:
+        # On the model itself first, as a run would use it.
         seen: dict[str, Comparison] = {}
         dtype = dtype_name(self.network.model.dtype)
         tolerance = TOLERANCE["float32" if self.single else "16-bit"]
@@ -181,6 +180,7 @@ class Check:
             if length <= _LEAST_REACH:
                 return at_size.trouble
             length //= 2
+        # A float32 model has been compared in float32 twice by now: the larger gap is recorded.
         before = seen.get("float32", at_size)
         seen["float32"] = Comparison(
             max(before.gap, at_size.gap), max(before.rank_changes, at_size.rank_changes)
@@ -210,6 +210,7 @@ class Check:
     def runner(self, network: Network, name: str, by_hand: bool) -> Callable[[], Runner]:
         """A method as a run would use it, if it can be built."""
 
+        # Built inside the comparison: a refusal by the constructor is then a reason like any other.
         def build() -> Runner:
             network.head_by_hand = by_hand
             pad = self.tokeniser.tokenizer.pad_token_id
@@ -395,6 +396,7 @@ def pack_of(longest: int, budget: int, vocabulary: int) -> Pack:
     Long ones stand in front, short ones that are compared behind everything else: far from their
     own depth. The size is at least what one prompt of that length can take with all its candidates.
     """
+    # The same pack for the same length: a check repeats to the last bit.
     generator = np.random.default_rng(longest)
 
     def fan(length: int, endings: int) -> Tree:
@@ -414,6 +416,7 @@ def pack_of(longest: int, budget: int, vocabulary: int) -> Pack:
     while size < max(budget, 2 * longest, NODE_LIMIT) and len(filling) < _MOST_FILLING:
         filling.append(fan(short(), _FILLING))
         size += filling[-1].size
+    # ladder | long fan | filling ... | short fans: depth 0 of the last trees is far along the pack
     trees = (ladder, compared[0], *filling, *compared[1:])
     places = [t for t, tree in enumerate(trees) if not any(tree is one for one in filling)]
     chosen = [(t, s) for t in places for s in _to_compare(trees[t], every=t == 0)]
@@ -463,6 +466,7 @@ def plain_method(network: Network) -> PaddedMethod:
 
 def alone(network: Network, made: Pack) -> Alone:
     """Plain forwards of the chosen sequences of a pack, through the model's own head."""
+    # The reference is what the model's own forward returns, whatever it does to its logits.
     by_hand, network.head_by_hand = network.head_by_hand, False
     result = {}
     with torch.inference_mode():
@@ -485,6 +489,7 @@ def compare(
 
     def score() -> list[Edges]:
         runner = build()
+        # Filling matters only where it is in the same forward.
         numbers = range(len(made.trees)) if runner.method.mixes else compared
         edges = dict(
             zip(numbers, runner.run([made.trees[t] for t in numbers], "float32"), strict=True)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tokenizers import Tokenizer
+from tokenizers.processors import Sequence as Processors
 
 from fluent_mlama.console import UserError
 
@@ -129,16 +130,12 @@ def _offset_tokenizer(tokenizer: Any) -> Tokenizer | None:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if not isinstance(backend, Tokenizer):
         return None
+    # A copy: the tokenizer itself may be used by others, with its own settings.
     copy = Tokenizer.from_str(backend.to_str())
     copy.no_truncation()
     copy.no_padding()
     copy.encode_special_tokens = getattr(tokenizer, "split_special_tokens", False)
-    try:
-        copy.post_processor = None
-    except (TypeError, AttributeError):
-        from tokenizers.processors import Sequence as Processors
-
-        copy.post_processor = Processors([])
+    copy.post_processor = Processors([])
     return copy
 
 
@@ -158,11 +155,13 @@ def _cuts_before_blanks(settings: Mapping[str, Any]) -> bool:
     """
     model, first, *others = settings["model"], *_steps(settings["pre_tokenizer"], "pretokenizers")
     kind = first.get("type")
+    # BPE dropout draws other pieces each time: no text is tokenised as part of another.
     if model.get("dropout"):
         return False
     if kind == "ByteLevel":
         return settings["normalizer"] is None and first["use_regex"] and not others
     words = kind in {"BertPreTokenizer", "WhitespaceSplit", "Whitespace"} and all(
+        # Both only cut further. A ▁ in front of the first word alone would change where text is cut.
         step["type"] in {"Punctuation", "Digits"}
         or (step["type"] == "Metaspace" and step["prepend_scheme"] != "first")
         for step in others
@@ -186,6 +185,7 @@ def _steps(settings: Mapping[str, Any] | None, name: str) -> list[Mapping[str, A
 def _is_local(normalizer: Mapping[str, Any]) -> bool:
     if normalizer.get("type") != "Replace":
         return not normalizer or normalizer["type"] in _LOCAL
+    # A pattern of plain characters without blanks cannot match across a cut before a blank.
     (pattern,) = normalizer["pattern"].values()
     return pattern == " {2,}" or (
         pattern.isprintable() and " " not in pattern and not set(pattern) & set("\\[](){}*+?^$|.")

@@ -60,11 +60,13 @@ class PromptTokeniser:
         """Token ids of every request, in order; prompts or candidates may come out empty."""
         prompts = self._prompts((request.prompt for request in requests), tokenisation)
         pairs = dict.fromkeys((r.prompt, c.text, c.tail) for r in requests for c in r.candidates)
-        whole = {pair for pair in pairs if tokenisation == "joint" and not self._parts(pair)}
-        apart = [pair for pair in pairs if pair not in whole]
-        tokens = self._together([pair for pair in pairs if pair in whole]) | self._apart(
-            apart, prompts
-        )
+        # Prompts and candidates are far fewer than pairs of them: a pair is tokenised if need be only.
+        together: list[Pair] = []
+        apart: list[Pair] = []
+        for pair in pairs:
+            alike = tokenisation == "separate" or self._parts(pair)
+            (apart if alike else together).append(pair)
+        tokens = self._together(together) | self._apart(apart, prompts)
         result = []
         for request in requests:
             candidates = tuple(tokens[request.prompt, c.text, c.tail] for c in request.candidates)
@@ -104,8 +106,10 @@ class PromptTokeniser:
             spans = whole[prompt + text + tail]
             end = len(prompt) + len(text) if tail else None
             first, last = tokens_in(spans, len(prompt), end)
+            # wor|ld: the first token of the candidate holds the prompt's last characters.
             straddles = first < len(spans.ids) and _start(spans, first) < len(prompt)
             ids = self._in_front("joint", prompt + text, tuple(spans.ids))
+            # The ids have grown by the prefix.
             start = first + len(ids) - len(spans.ids)
             result[prompt, text, tail] = CandidateTokens(
                 ids, start, len(spans.ids) - last, straddles
@@ -125,6 +129,7 @@ class PromptTokeniser:
         """The prefix and the ids, without what the text begins with (a literal BOS)."""
         prefix = self.prefix(tokenisation)
         spelt = self.tokenizer.convert_ids_to_tokens(list(prefix))
+        # Look for the longest end of the prefix that the text begins with.
         for n in range(len(prefix), 0, -1):
             # The text must spell it out: some tokenizers use BOS for unknown words.
             if ids[:n] == prefix[-n:] and text.lstrip().startswith(spelt[-n]):
