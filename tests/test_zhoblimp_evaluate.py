@@ -250,7 +250,7 @@ def test_the_command_writes_tables_pairs_and_plots_and_does_not_score_twice(
     assert len(overall_table) == 1 + 2 * len(linking_functions("all"))
     run = json.loads((out / "one" / "main.run.json").read_text(encoding="utf-8"))
     assert run["settings"]["identity"] == "first"
-    assert run["made_by"]["signature"].startswith(
+    assert run["signature"].startswith(
         "characters@local|float32|float32|none|tok:joint|bos:1|zhoblimp|pool:2|ties:wrong|"
     )
     identity[0] = "second"

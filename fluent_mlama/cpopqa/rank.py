@@ -20,7 +20,7 @@ from fluent_mlama.ranking.settings import without_home
 from fluent_mlama.scoring.contract import Candidate, Request, RequestScore, Scorer, score_packs
 from fluent_mlama.scoring.executors import add_executor_arguments, cluster_of, in_order, load_in
 from fluent_mlama.scoring.identity import model_identity
-from fluent_mlama.signing import signature_of
+from fluent_mlama.signing import record_of
 
 METHOD = "log-probability"
 
@@ -96,14 +96,14 @@ def run(arguments: argparse.Namespace) -> int:
         made = scorer.describe("joint")
         names = ("revision", "dtype", "device", "path", "bos", "versions")
         pool = max(len(item.options) for item in items)
-        signature = signature_of(
+        signature = record_of(
             made,
             f"cpopqa, {method}",
             rows=len(items),
             data=digest(arguments.data),
             pool=pool,
             ties="listed-first",
-        )
+        ).signature
         last_run = [len(left), round(time.perf_counter() - started, 1)]
         store.note(
             {name: getattr(made, name) for name in names}

@@ -8,6 +8,7 @@ text left of it (``causal``), or of object and tail (``causal-sentence``): other
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 from fluent_mlama.console import UserError, note
 from fluent_mlama.mlama.ordering import Ordered, order
 from fluent_mlama.mlama.questions import Question
+from fluent_mlama.runner.run import Packs
 from fluent_mlama.scoring.contract import (
     Candidate,
     CandidateScore,
     Request,
-    RequestScore,
     Scorer,
-    score_packs,
 )
 from fluent_mlama.scoring.executors import typed_chunks
 from fluent_mlama.scoring.masked_contract import PieceScore, TypedQuery, TypedResult
@@ -163,27 +163,16 @@ class CausalAsker:
 
     def ask(self, questions: Sequence[Question], advance: Callable[[int], None]) -> list[Row]:
         """A row of answers for each question; finished packs are kept until the relation is done."""
-        from fluent_mlama.runner.packs import PackStore, fingerprint
-
         plan = self.scorer.plan([self._request(question) for question in questions], "joint")
         for number, reason in plan.unscorable.items():
             raise UserError(f"{_where(questions[number])} cannot be scored: {reason}")
-        store = PackStore(self.packs, fingerprint(plan, self.scorer.describe("joint"), "float32"))
-        finished = store.finished()
+        packs = Packs(self.packs, _relation(questions[0]), self.scorer, plan)
         rows: dict[int, Row] = {}
-
-        def answer(scores: Mapping[int, RequestScore]) -> None:
+        # A thousand candidates a fact: each pack's scores become rows before the next is read.
+        for scores in itertools.chain(packs.stored(), packs.fresh()):
             for place, score in scores.items():
                 rows[place] = self._row(questions[place], score.candidates)
             advance(len(scores))
-
-        for scores in finished.values():
-            answer(scores)
-        for number, scores in score_packs(
-            self.scorer, plan, (n for n in range(len(plan.packs)) if n not in finished)
-        ):
-            store.save(number, scores)
-            answer(scores)
         return [rows[place] for place in range(len(questions))]
 
     def _request(self, question: Question) -> Request:
@@ -236,9 +225,12 @@ def _gold(score: float | None, pieces: int, status: str) -> Row:
     }
 
 
+def _relation(question: Question) -> str:
+    return f"{question.triple.lang} {question.triple.relation}"
+
+
 def _where(question: Question) -> str:
-    triple = question.triple
-    return f"{triple.lang} {triple.relation}: the triple with lineid {triple.lineid}"
+    return f"{_relation(question)}: the triple with lineid {question.triple.lineid}"
 
 
 def with_gold(
@@ -248,7 +240,7 @@ def with_gold(
     present = set(candidates)
     added = {question.triple.obj_label for question in questions} - present
     if added:
-        where = f"{questions[0].triple.lang} {questions[0].triple.relation}"
+        where = _relation(questions[0])
         note(
             f"{where}: {len(added)} objects are in no candidate list and were added (the first: {min(added)!r})"
         )

@@ -14,8 +14,8 @@ from typing import Any
 
 import pandas as pd
 
-from fluent_mlama.console import UserError, note, progress_bar, split_list, whole_number
-from fluent_mlama.mlama.asking import CausalAsker, MaskedAsker, Row, with_gold
+from fluent_mlama.console import UserError, note, split_list, whole_number
+from fluent_mlama.mlama.asking import CausalAsker, MaskedAsker, with_gold
 from fluent_mlama.mlama.candidates import CandidateLists
 from fluent_mlama.mlama.questions import QuestionSet, make_questions
 from fluent_mlama.mlama.results import (
@@ -31,7 +31,7 @@ from fluent_mlama.reader import TEMPLATES, MLama
 from fluent_mlama.records.atomic import check_writable
 from fluent_mlama.records.facts import read_templates
 from fluent_mlama.records.source import open_source
-from fluent_mlama.runner.packs import forget_packs
+from fluent_mlama.runner.run import OnItems, run_jobs, tidy
 from fluent_mlama.scoring.executors import Cluster, add_executor_arguments, cluster_of, load_in
 from fluent_mlama.scoring.identity import model_identity
 
@@ -183,27 +183,16 @@ def query(
     tasks = _tasks(data, options, languages, relations)
     check_writable(options.out, "--out")
     identity = _identity(options, scorer)
-    files, waiting = [], []
-    for questions, candidates in tasks:
-        path = options.place.file(questions.lang, questions.relation)
-        settings = _settings(options, questions, candidates, identity)
-        files.append(path)
-        finished, reason = state_of(path, settings)
-        if finished:
-            forget_packs(packs_of(path))  # of a run that was killed between its last two steps
-            continue
-        if reason:
-            note(f"{questions.lang} {questions.relation} is asked again: {path} {reason}")
-        waiting.append((path, questions, candidates, settings))
-    for path, questions, candidates, settings in waiting:
-        scorer = load(options) if scorer is None else scorer
-        _answer(path, options, questions, candidates, settings, scorer)
-    return files
-
-
-def packs_of(path: Path) -> Path:
-    """Finished packs of a relation whose results in ``path`` are not."""
-    return path.with_suffix(".packs")
+    jobs = [
+        Relation(
+            options, questions, candidates, _settings(options, questions, candidates, identity)
+        )
+        for questions, candidates in tasks
+    ]
+    waiting = [job for job in jobs if not job.is_answered()]
+    if waiting:
+        run_jobs(waiting, load(options) if scorer is None else scorer)
+    return [job.target for job in jobs]
 
 
 def load(options: Options) -> Any:
@@ -324,63 +313,110 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, ensure_ascii=False).encode()).hexdigest()
 
 
-def _answer(
-    path: Path,
-    options: Options,
-    questions: QuestionSet,
-    candidates: tuple[str, ...],
-    settings: dict[str, Any],
-    scorer: Any,
-) -> None:
-    asked = questions.questions[: options.limit]
-    competing, added = with_gold(candidates, asked)
-    asker: MaskedAsker | CausalAsker
-    if options.method in {"tyq", "untyq"}:
-        asker = MaskedAsker(
-            scorer,
-            competing,
-            untyped=options.method == "untyq",
-            max_masks=options.max_masks,
-            top=options.top,
-            compat=options.compat,
-        )
-    else:
-        asker = CausalAsker(
+@dataclass(frozen=True)
+class Relation:
+    """One relation's facts to be asked, as a job of the runner."""
+
+    options: Options
+    questions: QuestionSet
+    candidates: tuple[str, ...]
+    settings: Mapping[str, Any]
+
+    @property
+    def label(self) -> str:
+        """`ru P19`."""
+        return f"{self.questions.lang} {self.questions.relation}"
+
+    @property
+    def unit(self) -> str:
+        """What is counted."""
+        return "facts"
+
+    @property
+    def target(self) -> Path:
+        """The table of answers."""
+        return self.options.place.file(self.questions.lang, self.questions.relation)
+
+    @property
+    def packs(self) -> Path:
+        """Finished packs of an unfinished table."""
+        return self.target.with_suffix(".packs")
+
+    def is_answered(self) -> bool:
+        """Whether nothing is to be done; a reason to ask again is told."""
+        finished, reason = state_of(self.target, self.settings)
+        if finished:
+            tidy(self)
+        elif reason:
+            note(f"{self.label} is asked again: {self.target} {reason}")
+        return finished
+
+    def is_finished(self, scorer: Any) -> bool:
+        """The same, without a word, under the lock: another run may have answered."""
+        return state_of(self.target, self.settings)[0]
+
+    def make(self, scorer: Any, on_items: OnItems) -> None:
+        """Ask, and write the table and its record."""
+        options, questions = self.options, self.questions
+        asked = questions.questions[: options.limit]
+        competing, added = with_gold(self.candidates, asked)
+        asker = self._asker(scorer, competing)
+        started = datetime.now(UTC)
+        done = 0
+
+        def advance(count: int) -> None:
+            nonlocal done
+            done += count
+            on_items(done, len(asked))
+
+        advance(0)
+        rows = asker.ask(asked, advance)
+        dropped = dict(Counter(status for status in asker.status.values() if status != "ok"))
+        if dropped:
+            told = ", ".join(f"{count} {status}" for status, count in dropped.items())
+            note(f"{self.label}: of {len(competing)} candidates do not compete: {told}")
+        for row in rows:
+            if row["gold"] in added and row["gold_status"] == "ok":
+                row["gold_status"] = "added"
+        settings = self.settings
+        write_result(self.target, pd.DataFrame(rows), {
+            **_made_by(scorer, options), "lang": questions.lang, "relation": questions.relation,
+            "verbalisations": ("template",), "protocol": f"mlama-{options.place.method}",
+            "pool_size": len(competing) - sum(dropped.values()),
+            "sampling": f"listed:{settings['candidates_sha256'][:8]}", "ties": "label",
+            "limit": options.limit, "data_name": f"{questions.lang}/{questions.relation}.jsonl",
+            "data_sha256": settings["facts_sha256"],
+            "rows_in": len(questions.questions) + sum(questions.left_out.values()),
+            "rows_scored": len(asked), "rows_left_out": dict(questions.left_out),
+            "rows_beyond_limit": len(questions.questions) - len(asked),
+            "times": {
+                "started": started.isoformat(timespec="seconds"),
+                "seconds": (datetime.now(UTC) - started).total_seconds(),
+            },
+            "extras": {
+                "settings": settings, "longest": asker.longest,
+                "candidates_not_competing": dropped, "gold_added": sorted(added),
+            },
+        })  # fmt: skip
+
+    def _asker(self, scorer: Any, competing: Sequence[str]) -> MaskedAsker | CausalAsker:
+        options = self.options
+        if options.method in {"tyq", "untyq"}:
+            return MaskedAsker(
+                scorer,
+                competing,
+                untyped=options.method == "untyq",
+                max_masks=options.max_masks,
+                top=options.top,
+                compat=options.compat,
+            )
+        return CausalAsker(
             scorer,
             competing,
             whole=options.method == "causal-sentence",
             top=options.top,
-            packs=packs_of(path),
+            packs=self.packs,
         )
-    started = datetime.now(UTC)
-    with progress_bar(
-        total=len(asked), unit="facts", label=f"{questions.lang} {questions.relation}"
-    ) as bar:
-        rows = asker.ask(asked, bar.update)
-    dropped = dict(Counter(status for status in asker.status.values() if status != "ok"))
-    if dropped:
-        told = ", ".join(f"{count} {status}" for status, count in dropped.items())
-        note(
-            f"{questions.lang} {questions.relation}: of {len(competing)} candidates do not compete: {told}"
-        )
-    for row in rows:
-        if row["gold"] in added and row["gold_status"] == "ok":
-            row["gold_status"] = "added"
-    write_result(path, _frame(rows), {
-        **_made_by(scorer, options), "lang": questions.lang, "relation": questions.relation, "verbalisations": ("template",),
-        "protocol": f"mlama-{options.place.method}", "pool_size": len(competing) - sum(dropped.values()),
-        "sampling": f"listed:{settings['candidates_sha256'][:8]}", "ties": "label",
-        "limit": options.limit, "data_name": f"{questions.lang}/{questions.relation}.jsonl", "data_sha256": settings["facts_sha256"],
-        "rows_in": len(questions.questions) + sum(questions.left_out.values()), "rows_scored": len(asked),
-        "rows_left_out": dict(questions.left_out), "rows_beyond_limit": len(questions.questions) - len(asked),
-        "times": {"started": started.isoformat(timespec="seconds"), "seconds": (datetime.now(UTC) - started).total_seconds()},
-        "extras": {"settings": settings, "longest": asker.longest, "candidates_not_competing": dropped, "gold_added": sorted(added)},
-    })  # fmt: skip
-    forget_packs(packs_of(path))
-
-
-def _frame(rows: Sequence[Row]) -> pd.DataFrame:
-    return pd.DataFrame(list(rows))
 
 
 def _made_by(scorer: Any, options: Options) -> dict[str, Any]:

@@ -21,17 +21,16 @@ from fluent_mlama.ranking.settings import without_home
 from fluent_mlama.records.atomic import check_writable
 from fluent_mlama.records.names import as_file_name
 from fluent_mlama.reporting.three_formats import write_tables
+from fluent_mlama.runner.run import run_jobs, tidy
 from fluent_mlama.scoring.executors import Cluster, add_executor_arguments, cluster_of, load_in
-from fluent_mlama.signing import signature_of
 from fluent_mlama.zhoblimp.data import PairRow, read_pairs
 from fluent_mlama.zhoblimp.measures import DEFAULTS, Result, linking_functions, make_result
 from fluent_mlama.zhoblimp.models import Target, find_targets, load
-from fluent_mlama.zhoblimp.scores import Place, digest, keep, kept, made_with, score_pairs
+from fluent_mlama.zhoblimp.scores import Pairs, Place, digest, kept, made_with
 from fluent_mlama.zhoblimp.tables import main_functions, make_tables, write_pairs_with_scores
 from fluent_mlama.zhoblimp.vocabulary import read_utf8
 
 _LOW_COVERAGE = 0.9
-MADE_BY = ("revision", "dtype", "device", "path", "bos", "versions", "tokenizer")
 _LINES = 2000
 
 
@@ -139,21 +138,16 @@ def evaluate(
         "dtype": arguments.dtype,
         "pairs": len(rows), "pairs_sha256": digest(rows),
     }  # fmt: skip
-    frame = kept(settings, place)
+    job = Pairs(rows, place, target.label, settings)
     scorer = None
-    if frame is None:
+    if job.is_finished():
+        tidy(job)
+    else:
         scorer = load_in(cluster, load, target, device=arguments.device, dtype=arguments.dtype)
-        frame = score_pairs(scorer, rows, place, target.label)
-        made = scorer.describe("joint")
-        signature = signature_of(
-            made, "zhoblimp", rows=len(rows), data=settings["pairs_sha256"], pool=2, ties="wrong"
-        )
-        keep(
-            frame,
-            settings,
-            {name: getattr(made, name) for name in MADE_BY} | {"signature": signature},
-            place,
-        )
+        run_jobs([job], scorer)
+    frame = kept(settings, place)
+    if frame is None:
+        raise UserError(f"{place.scores} has been changed since it was written; score it again")
     if corpus is not None:
         scorer = scorer or load_in(
             cluster, load, target, device=arguments.device, dtype=arguments.dtype

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +19,19 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fluent_mlama.console import UserError, progress_bar
+from fluent_mlama.console import UserError
 from fluent_mlama.json_text import parse_json
-from fluent_mlama.records.atomic import write_bytes, write_text
-from fluent_mlama.runner.packs import PackStore, fingerprint, forget_packs
-from fluent_mlama.scoring.contract import Candidate, Request, RequestScore, Scorer, score_packs
+from fluent_mlama.records.atomic import write_bytes
+from fluent_mlama.records.run import write_run
+from fluent_mlama.runner.run import OnItems, Packs
+from fluent_mlama.scoring.contract import (
+    Candidate,
+    Request,
+    RequestScore,
+    Scorer,
+    ScorerDescription,
+)
+from fluent_mlama.signing import record_of
 from fluent_mlama.zhoblimp.data import PairRow
 
 _SCHEMA = pa.schema(
@@ -83,7 +90,47 @@ def digest(rows: Sequence[PairRow]) -> str:
     return found.hexdigest()
 
 
-def score_pairs(scorer: Scorer, rows: Sequence[PairRow], place: Place, label: str) -> pd.DataFrame:
+@dataclass(frozen=True)
+class Pairs:
+    """All pairs for one model, as a job of the runner. settings: whatever decides the numbers."""
+
+    rows: Sequence[PairRow]
+    place: Place
+    label: str
+    settings: Mapping[str, Any]
+
+    @property
+    def unit(self) -> str:
+        """What is counted."""
+        return "pairs"
+
+    @property
+    def target(self) -> Path:
+        """The table of scores."""
+        return self.place.scores
+
+    @property
+    def packs(self) -> Path:
+        """Finished packs of an unfinished table."""
+        return self.place.packs
+
+    def is_finished(self, scorer: Scorer | None = None) -> bool:
+        """Whether an earlier run with exactly these settings has scored them."""
+        return kept(self.settings, self.place) is not None
+
+    def make(self, scorer: Scorer, on_items: OnItems) -> None:
+        """Score the pairs, and write the table and its record."""
+        frame = score_pairs(scorer, self.rows, self.place, self.label, on_items)
+        keep(frame, self.settings, scorer.describe("joint"), self.place)
+
+
+def score_pairs(
+    scorer: Scorer,
+    rows: Sequence[PairRow],
+    place: Place,
+    label: str,
+    on_items: OnItems = lambda done, total: None,
+) -> pd.DataFrame:
     """Score all pairs, going on from finished packs; a row a pair in the order of ``rows``, natural logs.
 
     A pair that the model has too few positions for is a ``UserError``: nothing is cut off.
@@ -93,19 +140,15 @@ def score_pairs(scorer: Scorer, rows: Sequence[PairRow], place: Place, label: st
         raise UserError(
             f"{rows[number].uid}: pair {rows[number].number} cannot be scored by {label}: {reason}"
         )
-    store = PackStore(place.packs, fingerprint(plan, scorer.describe("joint"), "float32"))
-    packs = store.finished()
-    done = sum(len(plan.packs[number]) for number in packs)
-    with progress_bar(total=len(rows), unit="pairs", label=label, initial=done) as bar:
-        for number, fresh in score_packs(
-            scorer, plan, [number for number in range(len(plan.packs)) if number not in packs]
-        ):
-            packs[number] = fresh
-            store.save(number, fresh)
-            bar.update(len(fresh))
-    return frame_of(
-        rows, {number: score for pack in packs.values() for number, score in pack.items()}
-    )
+    packs = Packs(place.packs, label, scorer, plan)
+    scores: dict[int, RequestScore] = {}
+    for stored in packs.stored():
+        scores |= stored
+    on_items(len(scores), len(rows))
+    for fresh in packs.fresh():
+        scores |= fresh
+        on_items(len(scores), len(rows))
+    return frame_of(rows, scores)
 
 
 def frame_of(rows: Sequence[PairRow], scores: Mapping[int, RequestScore]) -> pd.DataFrame:
@@ -121,9 +164,9 @@ def frame_of(rows: Sequence[PairRow], scores: Mapping[int, RequestScore]) -> pd.
 
 
 def keep(
-    frame: pd.DataFrame, settings: Mapping[str, Any], made_by: Mapping[str, Any], place: Place
+    frame: pd.DataFrame, settings: Mapping[str, Any], made: ScorerDescription, place: Place
 ) -> None:
-    """Write the scores and what made them, then forget the packs."""
+    """Write the scores, then what made them."""
     buffer = io.BytesIO()
     table = pa.table(
         [
@@ -134,33 +177,44 @@ def keep(
     )
     pq.write_table(table, buffer)
     write_bytes(place.scores, buffer.getvalue())
-    record = {
-        "settings": dict(settings),
-        "made_by": dict(made_by),
-        "scores_sha256": hashlib.sha256(buffer.getvalue()).hexdigest(),
-    }
-    write_text(place.run, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
-    forget_packs(place.packs)
+    record = record_of(
+        made,
+        "zhoblimp",
+        rows=len(frame),
+        data=settings["pairs_sha256"],
+        pool=2,
+        ties="wrong",
+        scores_sha256=hashlib.sha256(buffer.getvalue()).hexdigest(),
+        settings=dict(settings),
+    )
+    write_run(place.run, record)
 
 
 def made_with(place: Place) -> str:
     """Identity of the tokenizer of kept scores; "" where an older record does not say."""
-    return str(parse_json(place.run.read_bytes(), place.run.name)["made_by"].get("tokenizer", ""))
+    return str(_read_record(place).get("tokenizer", ""))
+
+
+def _read_record(place: Place) -> dict[str, Any]:
+    """The run record's fields; older records had a layout of their own."""
+    record = dict(parse_json(place.run.read_bytes(), place.run.name))
+    if "made_by" in record:
+        return {**record["made_by"], **record}
+    return {**record, "settings": record["extras"]["settings"]}
 
 
 def kept(settings: Mapping[str, Any], place: Place) -> pd.DataFrame | None:
     """The scores of an earlier run with exactly these settings, or None."""
     try:
-        record = dict(parse_json(place.run.read_bytes(), place.run.name))
+        record = _read_record(place)
         data = place.scores.read_bytes()
-    except (OSError, ValueError, TypeError):
+    except (OSError, KeyError, ValueError, TypeError):
         return None
     if (
         record.get("settings") != dict(settings)
         or record.get("scores_sha256") != hashlib.sha256(data).hexdigest()
     ):
         return None
-    forget_packs(place.packs)  # of a run that was killed between its last two steps
     return pd.DataFrame(
         pq.read_table(io.BytesIO(data), schema=_SCHEMA).to_pylist(), columns=_SCHEMA.names
     )
