@@ -16,8 +16,10 @@ from fluent_mlama.cpopqa.__main__ import main
 from fluent_mlama.cpopqa.answers import Store, read_answers
 from fluent_mlama.cpopqa.items import numbered, read_items
 from fluent_mlama.cpopqa.parsing import parse
-from fluent_mlama.cpopqa.rank import chosen, prompts, rank, request_of, values
+from fluent_mlama.cpopqa.rank import Ranking, chosen, prompts, request_of, values
 from fluent_mlama.cpopqa.writing import Writer, cut
+from fluent_mlama.runner.locks import Busy, locked
+from fluent_mlama.runner.run import run_job
 from fluent_mlama.scoring.models import LoadedModel
 from tests.stand_in import StandInScorer
 from tests.tiny import byte_level_tokenizer, plain_scores, tiny_model, tiny_scorer
@@ -281,13 +283,18 @@ def test_ranking_is_the_mean_logprob_of_a_plain_forward(built: Path, form: dict[
 
 def test_ranking_goes_on_where_it_stopped(built: Path) -> None:
     items = [item for item in read_items(built) for _ in range(1)]
-    store = Store(built, "toy")
-    store.begin({})
     many = items * 3  # more than one pack
+    job = Ranking(many, prompts(built, many), Store(built, "toy"), {"method": "log-probability"})
     with pytest.raises(RuntimeError, match="the machine stops"):
-        rank(StandInScorer(stop_after=1), many, store, prompts(built, many))
+        run_job(job, StandInScorer(stop_after=1))
+    assert not job.target.exists() and not job.is_finished()
+    scorer = StandInScorer()
+    assert run_job(job, scorer) and scorer.packs_scored == [1] and not job.packs.exists()
     kept = Store(built, "toy").begin({})
     assert set(kept) == {item.id for item in items}
+    assert not run_job(job, scorer)
+    with locked(job.target), pytest.raises(Busy, match="another run is at work on"):
+        run_job(job, scorer)
     orders = read_answers(built, items)["toy"]
     for item in items:
         scores = kept[item.id]["scores"]
@@ -308,8 +315,7 @@ def test_some_questions_of_each_round(built: Path) -> None:
 def test_the_embedded_model_ranks_and_writes(built: Path, smollm2) -> None:  # type: ignore[no-untyped-def]
     items = read_items(built)
     store = Store(built, "smollm2")
-    store.begin({})
-    rank(smollm2, items, store, prompts(built, items))
+    run_job(Ranking(items, prompts(built, items), store, {"method": "log-probability"}), smollm2)
     assert all(answer.status == "full" for answer in read_answers(built, items)["smollm2"].values())
     text = Writer(smollm2.loaded).write(
         ["Q: Sort these numbers: 2, 1?\nA: 1. one 2. two\n\nQ: Sort these numbers: 2, 1?\nA:"], 12

@@ -249,10 +249,17 @@ def test_the_command_writes_tables_pairs_and_plots_and_does_not_score_twice(
     overall_table = (out / "tables" / "overall.tsv").read_text(encoding="utf-8").splitlines()
     assert len(overall_table) == 1 + 2 * len(linking_functions("all"))
     run = json.loads((out / "one" / "main.run.json").read_text(encoding="utf-8"))
-    assert run["settings"]["identity"] == "first"
+    assert run["extras"]["settings"]["identity"] == "first"
     assert run["signature"].startswith(
         "characters@local|float32|float32|none|tok:joint|bos:1|zhoblimp|pool:2|ties:wrong|"
     )
+    old = {
+        "settings": run["extras"]["settings"],
+        "made_by": {"tokenizer": ""},
+        "scores_sha256": run["scores_sha256"],
+    }
+    (out / "one" / "main.run.json").write_text(json.dumps(old), encoding="utf-8")
+    assert main(words) == 0 and len(loaded) == 2  # the layout of older records is known
     identity[0] = "second"
     assert main(words) == 0 and len(loaded) == 4
 

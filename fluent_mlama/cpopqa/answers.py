@@ -68,12 +68,20 @@ class Store:
         records = list(records)
         if not records:
             return
+        self._write_begun()
+        with self.lines.open("ab") as handle:
+            handle.write(_as_lines(records))
+
+    def extend(self, records: Sequence[Mapping[str, Any]]) -> None:
+        """Add finished answers in one step: all of them are there, or none is."""
+        if records:
+            self._write_begun()
+            old = self.lines.read_bytes() if self.lines.exists() else b""
+            write_bytes(self.lines, old + _as_lines(records))
+
+    def _write_begun(self) -> None:
         if not self.lines.exists():
             write_text(self.run, json.dumps(self._begun, ensure_ascii=False, indent=2) + "\n")
-        with self.lines.open(
-            "a", encoding="utf-8", errors="backslashreplace", newline="\n"
-        ) as handle:
-            handle.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
     def note(self, facts: Mapping[str, Any]) -> None:
         """Add what is known only after the work (speed, versions) to the run file, apart from what ``begin`` compares."""
@@ -91,6 +99,11 @@ class Store:
         data = self.lines.read_bytes()
         if data and not data.endswith(b"\n"):
             write_bytes(self.lines, data[: data.rfind(b"\n") + 1])
+
+
+def _as_lines(records: Iterable[Mapping[str, Any]]) -> bytes:
+    lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    return "".join(lines).encode("utf-8", errors="backslashreplace")
 
 
 def digest(folder: Path) -> str:

@@ -14,6 +14,7 @@ from fluent_mlama.cpopqa.answers import Store
 from fluent_mlama.cpopqa.items import Item, read_items
 from fluent_mlama.cpopqa.rank import add_common, chosen, default_label
 from fluent_mlama.ranking.settings import without_home
+from fluent_mlama.runner.locks import locked
 from fluent_mlama.scoring.identity import model_identity
 
 METHOD = "written"
@@ -71,14 +72,14 @@ def run(arguments: argparse.Namespace) -> int:
             "device": arguments.device,
             "dtype": arguments.dtype,
         }
-    done = store.begin(settings)
-    left = [item for item in items if item.id not in done]
-    if left:
-        started = time.perf_counter()
-        facts = (
-            ask_endpoint(arguments, left, store) if endpoint else ask_local(arguments, left, store)
-        )
-        store.note(facts | {"last_run": [len(left), round(time.perf_counter() - started, 1)]})
+    with locked(store.lines):
+        done = store.begin(settings)
+        left = [item for item in items if item.id not in done]
+        if left:
+            started = time.perf_counter()
+            ask = ask_endpoint if endpoint else ask_local
+            facts = ask(arguments, left, store)
+            store.note(facts | {"last_run": [len(left), round(time.perf_counter() - started, 1)]})
     print(f"{len(items)} questions are asked of {store.label}: {store.lines}")
     return 0
 

@@ -9,16 +9,19 @@ order in which a question lists them cannot lead the model.
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from fluent_mlama.console import note, progress_bar, whole_number
+from fluent_mlama.console import note, whole_number
 from fluent_mlama.cpopqa.answers import Store, digest
 from fluent_mlama.cpopqa.items import Item, read_benchmark, read_items, read_targets
 from fluent_mlama.ranking.settings import without_home
-from fluent_mlama.scoring.contract import Candidate, Request, RequestScore, Scorer, score_packs
-from fluent_mlama.scoring.executors import add_executor_arguments, cluster_of, in_order, load_in
+from fluent_mlama.runner.run import OnItems, Packs, run_jobs, tidy
+from fluent_mlama.scoring.contract import Candidate, Request, RequestScore, Scorer
+from fluent_mlama.scoring.executors import add_executor_arguments, cluster_of, load_in
 from fluent_mlama.scoring.identity import model_identity
 from fluent_mlama.signing import record_of
 
@@ -78,59 +81,100 @@ def run(arguments: argparse.Namespace) -> int:
         "method": method,
     }
     settings["identity"] = model_identity(arguments.model, arguments.revision)
-    done = store.begin(settings | {"device": arguments.device, "dtype": arguments.dtype})
-    left = [item for item in items if item.id not in done]
-    if left:
+    settings |= {"device": arguments.device, "dtype": arguments.dtype}
+    form = prompts(arguments.data, items, arguments.examples, arguments.unlisted)
+    job = Ranking(items, form, store, settings, arguments.sum)
+    if job.is_finished():
+        tidy(job)
+    else:
         from fluent_mlama.scoring.causal import load_scorer
 
         options = {name: getattr(arguments, name) for name in ("device", "dtype", "revision")}
-        scorer: Scorer = load_in(cluster, load_scorer, arguments.model, **options)
-        started = time.perf_counter()
-        rank(
-            scorer,
-            left,
-            store,
-            prompts(arguments.data, left, arguments.examples, arguments.unlisted),
-            arguments.sum,
-        )
-        made = scorer.describe("joint")
-        names = ("revision", "dtype", "device", "path", "bos", "versions")
-        pool = max(len(item.options) for item in items)
-        signature = record_of(
-            made,
-            f"cpopqa, {method}",
-            rows=len(items),
-            data=digest(arguments.data),
-            pool=pool,
-            ties="listed-first",
-        ).signature
-        last_run = [len(left), round(time.perf_counter() - started, 1)]
-        store.note(
-            {name: getattr(made, name) for name in names}
-            | {"signature": signature, "last_run": last_run}
-        )
+        run_jobs([job], load_in(cluster, load_scorer, arguments.model, **options))
     print(f"{len(items)} questions are ranked by {store.label}: {store.lines}")
     return 0
 
 
-def rank(
-    scorer: Scorer, items: Sequence[Item], store: Store, prompts: Sequence[str], total: bool = False
-) -> None:
-    """Score all options of these questions behind their prompts, and keep them pack by pack."""
-    requests = [request_of(item, prompt) for item, prompt in zip(items, prompts, strict=True)]
-    plan = scorer.plan(requests, "joint")
-    if plan.unscorable:
-        number, reason = next(iter(plan.unscorable.items()))
-        note(
-            f"{len(plan.unscorable)} questions cannot be scored and stay unanswered, e.g. {items[number].id}: {reason}"
+@dataclass(frozen=True)
+class Ranking:
+    """All questions for one model and method, as a job of the runner. total: sums instead of means."""
+
+    items: Sequence[Item]
+    prompts: Sequence[str]
+    store: Store
+    settings: Mapping[str, str]
+    total: bool = False
+
+    @property
+    def label(self) -> str:
+        """As in the tables."""
+        return self.store.label
+
+    @property
+    def unit(self) -> str:
+        """What is counted."""
+        return "questions"
+
+    @property
+    def target(self) -> Path:
+        """The file of answers."""
+        return self.store.lines
+
+    @property
+    def packs(self) -> Path:
+        """Finished packs of questions that are not among the answers yet."""
+        return self.store.lines.with_suffix(".packs")
+
+    def is_finished(self, scorer: Scorer | None = None) -> bool:
+        """Whether every question has its answer."""
+        return {item.id for item in self.items} <= set(self.store.begin(self.settings))
+
+    def make(self, scorer: Scorer, on_items: OnItems) -> None:
+        """Score the questions that have no answer yet, and add theirs."""
+        done = self.store.begin(self.settings)
+        left = [
+            (item, prompt)
+            for item, prompt in zip(self.items, self.prompts, strict=True)
+            if item.id not in done
+        ]
+        started = time.perf_counter()
+        on_items(0, len(left))
+        self.store.extend(self._answers(scorer, left, on_items))
+        made = scorer.describe("joint")
+        names = ("revision", "dtype", "device", "path", "bos", "versions")
+        signature = record_of(
+            made,
+            f"cpopqa, {self.settings['method']}",
+            rows=len(self.items),
+            data=digest(self.store.folder),
+            pool=max(len(item.options) for item in self.items),
+            ties="listed-first",
+        ).signature
+        last_run = [len(left), round(time.perf_counter() - started, 1)]
+        self.store.note(
+            {name: getattr(made, name) for name in names}
+            | {"signature": signature, "last_run": last_run}
         )
-    with progress_bar(total=len(items), unit="questions", label=store.label) as bar:
-        for scores in in_order(score_packs(scorer, plan, range(len(plan.packs)))):
-            store.add(
-                {"id": items[number].id, "scores": values(items[number], score, total)}
-                for number, score in sorted(scores.items())
+
+    def _answers(
+        self, scorer: Scorer, left: Sequence[tuple[Item, str]], on_items: OnItems
+    ) -> list[dict[str, object]]:
+        """The answers of these questions with their prompts, in their order."""
+        plan = scorer.plan([request_of(item, prompt) for item, prompt in left], "joint")
+        if plan.unscorable:
+            number, reason = next(iter(plan.unscorable.items()))
+            note(
+                f"{len(plan.unscorable)} questions cannot be scored and stay unanswered, e.g. {left[number][0].id}: {reason}"
             )
-            bar.update(len(scores))
+        packs = Packs(self.packs, self.label, scorer, plan)
+        scores: dict[int, RequestScore] = {}
+        for pack in itertools.chain(packs.stored(), packs.fresh()):
+            scores |= pack
+            on_items(len(scores), len(left))
+        return [
+            {"id": left[number][0].id, "scores": values(left[number][0], score, self.total)}
+            for number, score in sorted(scores.items())
+        ]
 
 
 def prompts(

@@ -45,7 +45,7 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
             lock.acquire()
         except Timeout:
             raise Busy(
-                f"another run is at work on {path}; wait for it, or choose another folder with --out"
+                f"another run is at work on {path}; wait for it, or let this one write elsewhere"
             ) from None
         except (OSError, NotImplementedError) as error:
             _tell_no_locks(place, error)
