@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import fluent_mlama.scoring.causal
-import script
+from fluent_mlama import script
 from fluent_mlama.console import UserError
 from fluent_mlama.cpopqa.__main__ import main as cpopqa
 from fluent_mlama.mlama.__main__ import main as mlama

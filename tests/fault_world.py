@@ -20,7 +20,7 @@ RELATIONS = ("P19", "P36", "P101")
 
 SCRIPT = """
 import os, signal, sys, time
-import script
+from fluent_mlama import script
 from fluent_mlama.console import run_main
 from tests.stand_in import StandInScorer
 

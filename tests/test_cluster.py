@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-import script
+from fluent_mlama import script
 from fluent_mlama.console import UserError
 from fluent_mlama.cpopqa.__main__ import main as cpopqa
 from fluent_mlama.mlama.__main__ import main as mlama

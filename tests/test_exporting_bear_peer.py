@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import script
+from fluent_mlama import script
 from fluent_mlama.ranking.corrected import corrected_task
 from fluent_mlama.ranking.task import Question
 from fluent_mlama.records.benchmark import read_benchmark

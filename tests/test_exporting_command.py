@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-import script
+from fluent_mlama import script
 from fluent_mlama.console import UserError
 from fluent_mlama.exporting.bear import export_bear, pattern_of
 from fluent_mlama.exporting.facts import Facts, gather_facts

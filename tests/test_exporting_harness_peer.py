@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import script
+from fluent_mlama import script
 from fluent_mlama.ranking.corrected import corrected_ranks, corrected_task
 from fluent_mlama.ranking.task import Question, score_table
 from fluent_mlama.records.benchmark import read_benchmark

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-import script
+from fluent_mlama import script
 from fluent_mlama.console import run_main
 from tests.fault_world import (
     finish,
@@ -198,8 +198,14 @@ def test_nobody_reads_the_output(unbuffered: str, data: Path, tmp_path: Path) ->
         "--out",
         str(tmp_path / "stats"),
     ]
-    code = "import sys, script\nfrom fluent_mlama.console import run_main\nfrom tests.stand_in import StandInScorer\n" \
-        "script.load = lambda asked: StandInScorer(asked.settings.model)\nrun_main(script.main, sys.argv[1:])\n"  # fmt: skip
+    code = (
+        "import sys\n"
+        "from fluent_mlama import script\n"
+        "from fluent_mlama.console import run_main\n"
+        "from tests.stand_in import StandInScorer\n"
+        "script.load = lambda asked: StandInScorer(asked.settings.model)\n"
+        "run_main(script.main, sys.argv[1:])\n"
+    )
     command, surroundings = (
         [sys.executable, "-c", code, *words],
         os.environ | {"PYTHONUNBUFFERED": unbuffered},

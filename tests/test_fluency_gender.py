@@ -21,13 +21,13 @@ from fluent_mlama.fluency.genders import (
     read_genders,
 )
 from fluent_mlama.grammeval import QECheck, main
+from fluent_mlama.processor import Processor
 from fluent_mlama.ranking.settings import Settings
 from fluent_mlama.records.benchmark import read_benchmark
 from fluent_mlama.records.dump import write_dump
 from fluent_mlama.records.source import open_source
 from fluent_mlama.records.table import read_table
 from fluent_mlama.translating.phrasebook_rows import CHOICE, DATA, read_choice, read_patterns
-from processor import Processor
 
 
 def dumps_with_women(folder: Path) -> Path:

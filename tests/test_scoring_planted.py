@@ -29,6 +29,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from fluent_mlama.processor import Processor
 from fluent_mlama.ranking.settings import Settings
 from fluent_mlama.records.benchmark import Benchmark, read_benchmark
 from fluent_mlama.records.dump import read_dump
@@ -38,7 +39,6 @@ from fluent_mlama.scoring.masked import MaskedScorer
 from fluent_mlama.scoring.masked_contract import TypedQuery
 from fluent_mlama.scoring.models import LoadedModel
 from fluent_mlama.scoring.tokens import PromptTokeniser
-from processor import Processor
 
 SEEN, UNSEEN = 0, 1
 LEARNT, CHANCE = 0.95, 0.2

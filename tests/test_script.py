@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-import script
+from fluent_mlama import script
 from fluent_mlama.console import run_main
 from fluent_mlama.ranking.arguments import Arguments
 from fluent_mlama.records.benchmark import write_benchmark
@@ -363,7 +363,9 @@ def test_models_that_cannot_be_used_get_one_line(engine_desk: Desk, case: str) -
 
 def test_nothing_heavy_is_imported_before_the_arguments_are_good(root: Path, desk: Desk) -> None:
     code = (
-        "import sys, script\ntry:\n    script.main(sys.argv[1:])\nexcept BaseException as e:\n    print(type(e).__name__)\n"
+        "import sys\nfrom fluent_mlama import script\n"
+        "try:\n    script.main(sys.argv[1:])\n"
+        "except BaseException as e:\n    print(type(e).__name__)\n"
         "print('torch' in sys.modules, 'pandas' in sys.modules)"
     )
     environment = os.environ | {"PYTHONPATH": str(root)}

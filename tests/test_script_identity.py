@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import script
+from fluent_mlama import script
 from fluent_mlama.console import UserError
 from fluent_mlama.records.benchmark import write_benchmark
 from fluent_mlama.records.run import read_run

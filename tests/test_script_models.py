@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import script
+from fluent_mlama import script
 from fluent_mlama.console import UserError, run_main
 from fluent_mlama.ranking.arguments import Arguments, parse_arguments
 from fluent_mlama.ranking.models import folder_name

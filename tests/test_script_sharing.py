@@ -15,15 +15,15 @@ from pathlib import Path
 
 import pytest
 
-import script
+from fluent_mlama import script
 from fluent_mlama.console import UserError, run_main
+from fluent_mlama.processor import Processor
 from fluent_mlama.ranking.settings import Settings
 from fluent_mlama.records.benchmark import read_benchmark, write_benchmark
 from fluent_mlama.records.source import open_source
 from fluent_mlama.runner.locks import Busy, is_locked, locked
 from fluent_mlama.runner.packs import PackStore
 from fluent_mlama.scoring.contract import Arithmetic, Plan, RequestScore
-from processor import Processor
 from tests.stand_in import StandInScorer, city_benchmark
 
 RELATIONS = ("P19", "P20", "P36")

@@ -93,7 +93,7 @@ def run_alone(case: Case, desk: Path) -> Run:
 
 
 def _stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    import script
+    from fluent_mlama import script
 
     monkeypatch.setattr(script, "load", lambda asked: StandInScorer(asked.settings.model))
     monkeypatch.setattr(
