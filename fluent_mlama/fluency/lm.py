@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from fluent_mlama.console import UserError, note, progress_bar
 from fluent_mlama.fluency.judging import Pair, digest
 from fluent_mlama.linking import Unigrams, evidence, parse_linking
-from fluent_mlama.runner.packs import PackStore, fingerprint
+from fluent_mlama.runner.run import Packs
 from fluent_mlama.scoring.contract import Candidate, Request, RequestScore
 
 if TYPE_CHECKING:
@@ -110,17 +110,16 @@ class LanguageModelJudge:
         """The linking function of each sentence; the source is not looked at. A sentence that the model cannot take has no score."""
         requests = [Request(self._before, (Candidate(pair.sentence),)) for pair in pairs]
         plan = self._scorer.plan(requests, "joint")
-        store = PackStore(work, fingerprint(plan, self._made, "float32"))
-        packs = store.finished()
+        packs = Packs(work, name, self._scorer, plan)
+        scores: dict[int, RequestScore] = {}
+        for stored in packs.stored():
+            scores |= stored
         with progress_bar(
-            total=len(plan.packs), unit="packs", label=name, initial=len(packs)
+            total=len(pairs), unit="sentences", label=name, initial=len(scores)
         ) as bar:
-            for number in range(len(plan.packs)):
-                if number not in packs:
-                    packs[number] = self._scorer.score_pack(plan, number)
-                    store.save(number, packs[number])
-                    bar.update(1)
-        scores = {number: score for pack in packs.values() for number, score in pack.items()}
+            for fresh in packs.fresh():
+                scores |= fresh
+                bar.update(len(fresh))
         if plan.unscorable:
             first, reason = next(iter(plan.unscorable.items()))
             note(
