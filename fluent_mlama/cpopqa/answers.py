@@ -1,4 +1,4 @@
-"""Answers on disk: ``answers/<label>.jsonl``, a line a question as it is finished, and ``<label>.run.json``, what made them.
+"""Answers on disk: ``answers/<label>.jsonl``, a line a question, and ``<label>.run.json``, what made them.
 
 A line holds ``text`` (written by the model) or ``scores`` (a number for each option, the larger the more popular).
 """
