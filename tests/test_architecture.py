@@ -19,6 +19,7 @@ FLOOR = {
     "json_text",
     "languages",
     "patience",
+    "outcomes",
     "pickles",
     "signing",
 }

@@ -69,7 +69,7 @@ def test_query_writes_one_table_a_relation_with_its_signature(
 ) -> None:
     assert asked(toy, model, tmp_path / "out") == 0
     files = sorted(
-        str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.parquet")
+        str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("P*.parquet")
     )
     assert files == sorted(
         f"tiny-bert/tyq/mlama/{lang}/{relation}.parquet" for lang, relation in FACTS
@@ -133,7 +133,7 @@ def test_an_interrupted_query_keeps_its_finished_relations(
     options = Options(model, "tyq", tmp_path / "out")
     with pytest.raises(KeyboardInterrupt):
         query(MLama(toy), options, scorer=scorer)
-    assert len(list((tmp_path / "out").rglob("*.parquet"))) == 2
+    assert len(list((tmp_path / "out").rglob("P*.parquet"))) == 2
     calls.clear()
     scorer.typed = lambda queries: calls.append(queries) or typed(queries)  # type: ignore[method-assign,assignment]
     query(MLama(toy), options, scorer=scorer)
@@ -372,7 +372,7 @@ def test_a_relation_that_one_language_lacks_is_left_out_there_with_a_note(
 ) -> None:
     asked(toy, model, tmp_path / "out", "--langs", "en,ja", "--relations", "P37")
     assert "no relation P37 in ja: left out there" in capsys.readouterr().err
-    assert [path.parent.name for path in (tmp_path / "out").rglob("*.parquet")] == ["en"]
+    assert [path.parent.name for path in (tmp_path / "out").rglob("P*.parquet")] == ["en"]
 
 
 def test_a_relation_without_facts_divides_nothing(

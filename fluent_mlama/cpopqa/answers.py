@@ -111,6 +111,13 @@ def digest(folder: Path) -> str:
     return hashlib.sha256((folder / FILE).read_bytes()).hexdigest()
 
 
+def signatures(folder: Path) -> str:
+    """What made the answers, one signature per file; "" where no model has answered."""
+    runs = [_read_json(path) for path in sorted((folder / FOLDER).glob("*.run.json"))]
+    made = [run.get("made", {}).get("signature", "") for run in runs]
+    return " / ".join(dict.fromkeys(one for one in made if one))
+
+
 def read_answers(folder: Path, items: Sequence[Item]) -> dict[str, dict[str, Answer]]:
     """label -> item id -> order, of every file in ``answers/``; answers to other questions are a UserError."""
     by_id = {item.id: item for item in items}

@@ -12,14 +12,16 @@ import pandas as pd
 from tabulate import tabulate
 
 from fluent_mlama.console import UserError, note, split_list, whole_number
-from fluent_mlama.cpopqa.answers import read_answers
+from fluent_mlama.cpopqa.answers import read_answers, signatures
 from fluent_mlama.cpopqa.baselines import NAMES, baselines
 from fluent_mlama.cpopqa.card import PROXY_WARNING, diversity
 from fluent_mlama.cpopqa.figures import SHARED, by_kind, by_place, by_region, write_figures
 from fluent_mlama.cpopqa.items import read_benchmark
+from fluent_mlama.cpopqa.outcomes import outcomes_of
 from fluent_mlama.cpopqa.popularity import PROXY
 from fluent_mlama.cpopqa.results import comparisons, mark_all, measures, paper_table
 from fluent_mlama.cpopqa.target_table import target_agreement, worked_examples
+from fluent_mlama.outcomes import write_outcomes
 from fluent_mlama.reporting.three_formats import write_tables
 
 
@@ -78,6 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not orders:
         raise UserError("nothing to score: no answers, and --baselines is empty")
     results = mark_all(items, orders, concepts)
+    write_outcomes(folder, outcomes_of(results, signatures(folder)))
     measured = measures(results)
     targets = list(dict.fromkeys(item.target for item in items))
     tables = {

@@ -17,15 +17,18 @@ import pandas as pd
 from fluent_mlama.console import UserError, note, split_list, whole_number
 from fluent_mlama.mlama.asking import CausalAsker, MaskedAsker, with_gold
 from fluent_mlama.mlama.candidates import CandidateLists
+from fluent_mlama.mlama.outcomes import outcomes_of
 from fluent_mlama.mlama.questions import QuestionSet, make_questions
 from fluent_mlama.mlama.results import (
     METHODS,
     USUAL_TEMPLATES,
     Place,
     file_name,
+    read_results,
     state_of,
     write_result,
 )
+from fluent_mlama.outcomes import write_outcomes
 from fluent_mlama.ranking.settings import without_home
 from fluent_mlama.reader import TEMPLATES, MLama
 from fluent_mlama.records.atomic import check_writable
@@ -165,6 +168,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Ask and tell what was done."""
     options = options_of(arguments)
     written = query(MLama(arguments.data), options, arguments.langs, arguments.relations)
+    write_outcomes(options.place.folder, outcomes_of(read_results(options.place)))
     print(f"{len(written)} relations answered; results are in {options.place.folder}")
     return 0
 

@@ -38,6 +38,14 @@ from fluent_mlama.reporting.options import (
     add_short_rule,
     cutoffs,
 )
+from fluent_mlama.reporting.outcomes import (
+    compare_outcomes,
+    has_outcomes,
+    join_outcomes,
+    open_outcomes,
+    statement,
+    tell_missing,
+)
 from fluent_mlama.reporting.paired import align, fact_ranks
 from fluent_mlama.reporting.remarks import SHORT_RULE_TEXTS, relation_counts
 from fluent_mlama.reporting.selection import kept_rows, narrow, relations_by_language, short_rule
@@ -84,6 +92,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Compare, write the files and print the main figures."""
     settings = Settings(arguments.k, arguments.level, arguments.resamples, arguments.seed)
+    if has_outcomes(Path(arguments.stats)):
+        return run_outcomes(arguments, settings)
     table, pairs, remarks = (
         several_folders(arguments) if arguments.against else one_folder(arguments)
     )
@@ -126,6 +136,30 @@ def run(arguments: argparse.Namespace) -> int:
                 disable_numparse=True,
             )
         )
+    print("\n".join(remarks))
+    return 0
+
+
+def run_outcomes(arguments: argparse.Namespace, settings: Settings) -> int:
+    """The same for the outcomes of another experiment (minimal pairs, typed queries, popularity questions)."""
+    places = [Path(arguments.stats), *map(Path, arguments.against or ())]
+    folders = {path.name or str(path): open_outcomes(path) for path in places}
+    if len(folders) < len(places):
+        raise UserError("two folders of one name cannot be told apart; rename one")
+    outcomes = join_outcomes(folders) if len(folders) > 1 else next(iter(folders.values()))
+    tell_missing(outcomes)
+    baseline = arguments.baseline if arguments.baseline in outcomes.conditions else ""
+    if not baseline and arguments.baseline != "template":  # the default of rank dumps
+        raise UserError(
+            f"no condition '{arguments.baseline}': there are {', '.join(outcomes.conditions)}; choose with --baseline"
+        )
+    values, differences = compare_outcomes(outcomes, baseline or outcomes.conditions[0], settings)
+    remarks = statement(outcomes, settings)
+    folder: Path = arguments.tables
+    for part, frame in (("values", values), ("differences", differences)):
+        if len(frame):
+            write_text(folder / f"compare_{part}.tsv", tsv(frame))
+            print(tabulate(frame, headers="keys", showindex=False, floatfmt="z.3f"), end="\n\n")
     print("\n".join(remarks))
     return 0
 

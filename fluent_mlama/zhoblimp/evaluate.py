@@ -17,6 +17,7 @@ from tabulate import tabulate
 
 from fluent_mlama.console import UserError, note, progress, split_list, whole_number
 from fluent_mlama.linking import Linking, Unigrams, count_unigrams, read_unigrams
+from fluent_mlama.outcomes import write_outcomes
 from fluent_mlama.ranking.settings import without_home
 from fluent_mlama.records.atomic import check_writable
 from fluent_mlama.records.names import as_file_name
@@ -26,7 +27,8 @@ from fluent_mlama.scoring.executors import Cluster, add_executor_arguments, clus
 from fluent_mlama.zhoblimp.data import PairRow, read_pairs
 from fluent_mlama.zhoblimp.measures import DEFAULTS, Result, linking_functions, make_result
 from fluent_mlama.zhoblimp.models import Target, find_targets, load
-from fluent_mlama.zhoblimp.scores import Pairs, Place, digest, kept, made_with
+from fluent_mlama.zhoblimp.outcomes import outcomes_of
+from fluent_mlama.zhoblimp.scores import Pairs, Place, digest, kept, made_with, signature
 from fluent_mlama.zhoblimp.tables import main_functions, make_tables, write_pairs_with_scores
 from fluent_mlama.zhoblimp.vocabulary import read_utf8
 
@@ -95,12 +97,14 @@ def run(arguments: argparse.Namespace) -> int:
         else None
     )
     corpus = read_utf8(arguments.unigram) if arguments.unigram and table is None else None
-    results = []
+    results, signatures = [], []
     for target in targets:
         place = place_of(arguments.out, target)
         result = evaluate(target, rows, place, arguments, table, corpus, cluster)
         write_pairs_with_scores(place.pairs, rows, result, functions)
         results.append(result)
+        signatures.append(signature(place))
+    write_outcomes(arguments.out, outcomes_of(results, functions, " / ".join(signatures)))
     tables = make_tables(results, functions, human)
     write_tables(arguments.out / "tables", tables)
     if not arguments.no_plots:

@@ -195,6 +195,11 @@ def made_with(place: Place) -> str:
     return str(_read_record(place).get("tokenizer", ""))
 
 
+def signature(place: Place) -> str:
+    """What made the kept scores, in one line."""
+    return str(_read_record(place).get("signature", ""))
+
+
 def _read_record(place: Place) -> dict[str, Any]:
     """The run record's fields; older records had a layout of their own."""
     record = dict(parse_json(place.run.read_bytes(), place.run.name))
