@@ -98,6 +98,8 @@ INSTEAD: dict[str, Instead] = {
     "hf auth login": Instead(NETWORK, "hf auth login --help"),
     "python benchmarks/locating.py --write": Instead(WRITES, PARSE),
     # architecture, comparing
+    "pip install -e .": Instead(INSTALLS, "pip install --help"),
+    "python stats.py compare --stats OUT --baseline lp": Instead(PLACEHOLDER, PARSE),
     "python -m probes.NAME": Instead(PLACEHOLDER, "python -m probes.mlama --help"),
     "python stats.py compare --stats stats/starter/paper --tables tables/mine": Instead(
         LONG,

@@ -17,12 +17,13 @@ from fluent_mlama.cpopqa.answers import Store as Answers
 from fluent_mlama.mlama.query import Options, query
 from fluent_mlama.reader import MLama
 from fluent_mlama.records.run import file_sha256, run_path
+from fluent_mlama.runner.run import run_job
 from fluent_mlama.scoring import embedded
 from fluent_mlama.translating.backend import Answer
 from fluent_mlama.translating.store import Key, ask
 from fluent_mlama.translating.store import Store as Translations
 from fluent_mlama.translating.wikidata import Names, Wikidata
-from fluent_mlama.zhoblimp.scores import Place, keep, kept, score_pairs
+from fluent_mlama.zhoblimp.scores import Pairs, Place, digest, kept
 from tests.fault_world import flip_bit, small_disk
 from tests.mlama_world import FACTS, tiny_masked, write_toy
 from tests.test_translating_store import ITEMS, Parrot
@@ -162,10 +163,11 @@ def test_damaged_answers_of_the_mlama_probe_are_asked_again_or_named(tmp_path: P
 
 @pytest.mark.parametrize("damage", ["scores", "cut scores", "record", "list", "no record"])
 def test_damaged_scores_of_minimal_pairs_are_made_anew(damage: str, tmp_path: Path) -> None:
-    place, settings = Place(tmp_path, "main"), {"model": "toy"}
-    frame = score_pairs(CharacterScorer(), ROWS, place, "toy")
-    keep(frame, settings, {}, place)
-    assert kept(settings, place) is not None and not place.packs.exists()
+    place = Place(tmp_path, "main")
+    settings = {"model": "toy", "pairs_sha256": digest(ROWS)}
+    run_job(Pairs(ROWS, place, "toy", settings), CharacterScorer())
+    frame = kept(settings, place)
+    assert frame is not None and not place.packs.exists()
     {
         "scores": lambda: flip_bit(place.scores),
         "cut scores": lambda: place.scores.write_bytes(place.scores.read_bytes()[:50]),
@@ -174,7 +176,9 @@ def test_damaged_scores_of_minimal_pairs_are_made_anew(damage: str, tmp_path: Pa
         "no record": place.run.unlink,
     }[damage]()
     assert kept(settings, place) is None
-    assert score_pairs(CharacterScorer(), ROWS, place, "toy").equals(frame)
+    run_job(Pairs(ROWS, place, "toy", settings), CharacterScorer())
+    again = kept(settings, place)
+    assert again is not None and again.equals(frame)
 
 
 @pytest.fixture
