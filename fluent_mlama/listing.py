@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
 
-from fluent_mlama.console import ArgumentParser, UserError
-from fluent_mlama.ranking.values import benchmarks_named
+from cyclopts import Parameter
+
+from fluent_mlama.command_line import run_command
+from fluent_mlama.console import UserError
+from fluent_mlama.data import BENCHMARK, shipped
+from fluent_mlama.options import Benchmarks
+
+STARTER = shipped(Path("starter"), BENCHMARK)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a table of the benchmark files of a folder or zip."""
-    parser = ArgumentParser(
-        prog="fluent-mlama list",
-        description="Show the languages, relations and verbalisations of benchmark files.",
-        epilog="fluent-mlama list starter; fluent-mlama list fixed_data.zip",
-    )
-    parser.add_argument(
-        "data",
-        type=benchmarks_named,
-        nargs="?",
-        default="starter",
-        help="folder or zip of benchmark files (default: %(default)s, which ships)",
-    )
-    place = parser.parse_args(arguments).data
+def main(words: Sequence[str] | None = None) -> int:
+    """The command line of ``list``."""
+    return run_command(list_benchmarks, words, program="fluent-mlama list")
+
+
+def list_benchmarks(
+    data: Annotated[Benchmarks, Parameter(show_default=lambda _: "starter")] = STARTER, /
+) -> None:
+    """Show the languages, relations and verbalisations of benchmark files.
+
+    fluent-mlama list starter
+    fluent-mlama list fixed_data.zip
+    """
     from tabulate import tabulate
 
     from fluent_mlama.languages import is_known, language
@@ -30,10 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from fluent_mlama.records.names import by_number
     from fluent_mlama.records.source import open_source
 
-    source = open_source(place)
+    source = open_source(data)
     found = find_benchmarks(source)
     if not found:
-        raise UserError(f"{place} holds no benchmark files; name a folder or zip that has some")
+        raise UserError(f"{data} holds no benchmark files; name a folder or zip that has some")
     rows = []
     for lang in sorted({entry[0] for entry in found}):
         files = [read_benchmark(source, *entry[:3]) for entry in found if entry[0] == lang]
@@ -44,4 +50,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows.append((lang, name, facts, " ".join(relations), " ".join(verbalisations)))
     heads = ["code", "language", "facts", "relations", "verbalisations"]
     print(tabulate(rows, heads, disable_numparse=True, maxcolwidths=[None, None, None, 32, 24]))
-    return 0
