@@ -113,7 +113,7 @@ def _usage(function: Callable[..., Any], program: str) -> str | None:
 
 def _show_default(value: Any) -> str | None:
     """A default as the user would type it; None shows none."""
-    if value is None or value is False or value == ():
+    if value is None or value is False or value in ((), ""):
         return None
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 

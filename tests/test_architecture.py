@@ -167,8 +167,7 @@ def test_no_path_of_one_machine_in_tracked_text(root: Path) -> None:
 CASE_OF_ITS_OWN = {
     "fluent_mlama/languages.py": "the folding itself",
     "fluent_mlama/locating/text.py": "looser: all four letters i are one, so that no language is needed",
-    "fluent_mlama/translating/checks.py": "opening words of refusals",
-    "fluent_mlama/translating/cleaning.py": "keys of a translator's request",
+    "fluent_mlama/translating/checks.py": "refusals, and keys of a translator's request",
     "fluent_mlama/translating/phrasebook.py": "one Ukrainian letter",
     "fluent_mlama/translating/phrasebook_check.py": "Unicode names",
     "fluent_mlama/translating/file.py": "names of columns",

@@ -266,7 +266,7 @@ def test_steps_out_of_order_are_told(mlama: Path, translations: Path, tmp_path: 
 def test_the_command_writes_shows_and_counts(
     mlama: Path, translations: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run("-l", "ru", "-r", "P19", "--mlama", mlama, "--translator", f"file:{translations}", "--out", tmp_path / "out", "--spec", "nogpt",
+    run("-l", "ru", "-r", "P19", "--mlama", mlama, "--translator", f"file:{translations}", "--out", tmp_path / "out", "--variant", "nogpt",
         "--aliases", "none", "--store", tmp_path / "s.sqlite", "--show", 2)  # fmt: skip
     shown = capsys.readouterr()
     assert "   0 file       Ада Эш появился на свет в ⟦Париже⟧." in shown.out
@@ -290,9 +290,8 @@ def test_the_command_shows_which_rows_failed_and_why(
         "[missing: the back end has no translation of this sentence]" in line
         for line in shown["failed"]
     )
-    with pytest.raises(SystemExit):
-        run("-l", "ru", "--mlama", mlama, "--translator", f"file:{translations}", "--show", "none")
-    assert "argument --show: 'none' is not a whole number" in capsys.readouterr().err
+    run("-l", "ru", "--mlama", mlama, "--translator", f"file:{translations}", "--show", "none")
+    assert "--show: 'none' is not a whole number from 0" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("mend", [True, False])
@@ -408,7 +407,7 @@ def command(tmp_path: Path, mlama: Path, made: dict[str, Service], name: str) ->
     ]
     return [
         "-l", "ru", "-r", "P19", "--mlama", str(mlama), "--translator", "google", "--translator", "openai", "--out", str(tmp_path / name),
-        "--spec", "trial", "--store", str(tmp_path / f"{name}.sqlite"), "--per-second", "1000", "--workers", "2",
+        "--variant", "trial", "--store", str(tmp_path / f"{name}.sqlite"), "--per-second", "1000", "--workers", "2",
         "--gender", str(tmp_path / name / "gender.tsv"), *(part for url in urls for part in ("--base-url", url)),
     ]  # fmt: skip
 

@@ -12,6 +12,7 @@ from small_dumps import small_dump
 from stand_in import StandInScorer
 from statsmodels.stats.proportion import proportion_confint
 
+from fluent_mlama.data import DATA
 from fluent_mlama.fluency.forms import SHIPPED, read_forms
 from fluent_mlama.fluency.gender import paper_layout
 from fluent_mlama.fluency.genders import (
@@ -27,7 +28,7 @@ from fluent_mlama.records.benchmark import read_benchmark
 from fluent_mlama.records.dump import write_dump
 from fluent_mlama.records.source import open_source
 from fluent_mlama.records.table import read_table
-from fluent_mlama.translating.phrasebook_rows import CHOICE, DATA, read_choice, read_patterns
+from fluent_mlama.translating.phrasebook import CHOICE, read_choice, read_patterns
 
 
 def dumps_with_women(folder: Path) -> Path:

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from fluent_mlama.console import UserError
+from fluent_mlama.data import DATA
 from fluent_mlama.data.build import build, main
 from fluent_mlama.reader import MLama
 from fluent_mlama.records.benchmark import find_benchmarks, is_usable, read_benchmark, split_aliases
 from fluent_mlama.records.leakage import audit_leakage
 from fluent_mlama.records.source import open_source
-from fluent_mlama.translating.phrasebook import Phrasebook
+from fluent_mlama.translating.phrasebook import Phrasebook, read_cells, read_facts
 from fluent_mlama.translating.phrasebook_check import languages
-from fluent_mlama.translating.phrasebook_rows import DATA, read_cells, read_facts
 
 MADE = (
     "fluent_mlama/data/starter",
@@ -137,7 +137,7 @@ def test_an_unfinished_language_is_refused(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_command_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--lang", "en", "--out", str(tmp_path)]) == 0
+    assert main(["--langs", "en", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out.startswith("13 files of en")
 
 

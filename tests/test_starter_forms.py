@@ -14,9 +14,9 @@ import pymorphy3
 import pytest
 import simplemma
 
-from fluent_mlama.translating.phrasebook import Phrasebook
+from fluent_mlama.data import DATA
+from fluent_mlama.translating.phrasebook import Phrasebook, read_cells
 from fluent_mlama.translating.phrasebook_check import languages
-from fluent_mlama.translating.phrasebook_rows import DATA, read_cells
 
 CASES = {
     "gen": {"gent", "gen2"},

@@ -6,9 +6,8 @@ import pytest
 
 from fluent_mlama.locating.locator import Locator
 from fluent_mlama.locating.result import Row
-from fluent_mlama.translating.phrasebook import SOURCE, Phrasebook
+from fluent_mlama.translating.phrasebook import SOURCE, Phrasebook, read_facts
 from fluent_mlama.translating.phrasebook_check import languages
-from fluent_mlama.translating.phrasebook_rows import read_facts
 
 MISSED = {"zh": 1, "es": 2}
 """How many sentences of a language the locator cuts otherwise: before the opening mark of 《时尚》杂志, and "los" goes into the

@@ -8,9 +8,8 @@ import pytest
 
 from fluent_mlama.console import UserError
 from fluent_mlama.translating.backend import Item, Translator
-from fluent_mlama.translating.phrasebook import Phrasebook, PhrasebookTranslator
+from fluent_mlama.translating.phrasebook import Phrasebook, PhrasebookTranslator, read_facts
 from fluent_mlama.translating.phrasebook_check import languages, main, mistakes
-from fluent_mlama.translating.phrasebook_rows import read_facts
 
 RELATIONS = (
     "P19",
@@ -111,11 +110,11 @@ def test_every_relation_has_thirty_facts_and_held_out_ones_besides() -> None:
 
 
 def test_the_command_lists_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--lang", "ru", "--sample", "1"]) == 0
+    assert main(["--langs", "ru", "--sample", "1"]) == 0
     printed = capsys.readouterr().out
     assert printed.count("⟦") == len(RELATIONS)
     with pytest.raises(UserError, match="unknown language"):
-        main(["--lang", "xx"])
+        main(["--langs", "xx"])
 
 
 def test_the_back_end_answers_with_the_object_span() -> None:

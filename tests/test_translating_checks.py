@@ -13,8 +13,15 @@ from hypothesis import strategies as st
 from fluent_mlama.records.benchmark import find_benchmarks, read_benchmark
 from fluent_mlama.records.source import open_source
 from fluent_mlama.translating.backend import Answer, Item
-from fluent_mlama.translating.checks import FLAGS, REASONS, check
-from fluent_mlama.translating.cleaning import clean_characters, last_translation, simplify, unwrap
+from fluent_mlama.translating.checks import (
+    FLAGS,
+    REASONS,
+    check,
+    clean_characters,
+    last_translation,
+    simplify,
+    unwrap,
+)
 from tests.translating_world import make_item
 
 GOOD = "Ада Эш родилась в Париже."

@@ -12,11 +12,18 @@ import pytest
 
 from fluent_mlama.console import UserError
 from fluent_mlama.languages import OFFICIAL_LANGUAGES
-from fluent_mlama.translating.backend import Answer, Item, Translator
+from fluent_mlama.translating import backend
+from fluent_mlama.translating.backend import (
+    Answer,
+    Item,
+    Translator,
+    TranslatorOptions,
+    back_ends,
+    make_translator,
+)
 from fluent_mlama.translating.codes import NLLB, opus_token, seq2seq_language, service_code
 from fluent_mlama.translating.document import DocumentTranslator, read_workbook, write_workbook
 from fluent_mlama.translating.file import FileTranslator, read_translations
-from fluent_mlama.translating.registry import BACKENDS, make_translator
 from fluent_mlama.translating.seq2seq import Seq2SeqTranslator, _prefix_and_target
 from fluent_mlama.translating.store import store_keys
 from tests.fault_world import flip_bit
@@ -318,7 +325,7 @@ def test_every_flores_code_of_the_table_is_nllbs() -> None:
     assert set(OFFICIAL_LANGUAGES) - set(NLLB) == {"la"}
 
 
-# codes and the registry
+# codes and the table of back ends
 
 
 def test_opus_and_multilingual_codes() -> None:
@@ -356,19 +363,53 @@ def test_words_of_the_command_line_make_back_ends(tmp_path: Path) -> None:
         "google": ("gt", "google"), "mine=google": ("mine", "google"), "document": ("gt", "document"), "openai:m": ("chatgpt", "openai"),
         f"file:{tmp_path / 'x.tsv'}": ("file", "file"), "nllb=seq2seq:a/b": ("nllb", "seq2seq"), "phrasebook": ("phrasebook", "phrasebook"),
     }  # fmt: skip
-    for word, (name, backend) in words.items():
+    for word, (name, chosen) in words.items():
         made = make_translator(word)
-        assert (made[0], made[1].name) == (name, backend)
-        assert backend == "seq2seq" or isinstance(
+        assert (made[0], made[1].name) == (name, chosen)
+        assert chosen == "seq2seq" or isinstance(
             made[1], Translator
         )  # which asks for the model's identity
     assert make_translator("openai:m")[1].model == "m"
 
 
+def test_an_installed_package_adds_a_back_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "echoes.py").write_text(ECHO, encoding="utf-8")
+    package = tmp_path / "echoes-1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Name: echoes\nVersion: 1\n", encoding="utf-8")
+    points = "[fluent_mlama.translators]\nechoes = echoes\n"
+    (package / "entry_points.txt").write_text(points, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(backend, "_BACK_ENDS", dict(backend._BACK_ENDS))
+    name, translator = make_translator("echo:!", TranslatorOptions(seed=3))
+    assert (name, asked(translator, [make_item(0)])[0].text) == (
+        "loud",
+        "Ada Ash was born in Paris .!3",
+    )
+
+
+ECHO = """
+from fluent_mlama.translating.backend import Answer, back_end
+
+@back_end("echo", verbalisation="loud")
+class Echo:
+    name, model, costly = "echo", "1", False
+
+    def __init__(self, argument, options):
+        self.end = f"{argument}{options.seed}"
+
+    def translate(self, items):
+        for item in items:
+            yield item, Answer(item.sentence + self.end)
+"""
+
+
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("bing", f"unknown translator 'bing': choose from {', '.join(BACKENDS)}"),
+        ("bing", f"unknown translator 'bing': choose from {', '.join(back_ends())}"),
         ("template=google", "'template' cannot name a verbalisation"),
         ("My_Name=google", "'My_Name' cannot name a verbalisation"),
         ("=google", "'' cannot name a verbalisation"),

@@ -344,7 +344,7 @@ def test_few_shot_text_goes_into_the_system_message_and_the_prompt_hash(
     shots = FewShot(
         instruction("ru"), (Shot("Zed was born in Rome .", "Зед", "Рим", "Зед родился в Риме."),)
     )
-    with_shots, service = chat(httpserver, good_chat, few_shot=lambda lang, relation: shots)
+    with_shots, service = chat(httpserver, good_chat, examples=lambda lang, relation: shots)
     asked(with_shots, 1)
     assert (
         "        Translation: Зед родился в Риме."

@@ -110,7 +110,7 @@ def ask_endpoint(
 ) -> dict[str, object]:
     """Answers of a service; a question it fails on stays open for the next run, a refusal is kept as an empty answer."""
     from fluent_mlama.translating.backend import FAILED
-    from fluent_mlama.translating.chat_client import ChatClient
+    from fluent_mlama.translating.openai_chat import ChatClient
 
     client = ChatClient(
         arguments.model, base_url=arguments.base_url, seed=0, workers=arguments.workers

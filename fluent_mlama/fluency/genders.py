@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fluent_mlama.console import UserError
+from fluent_mlama.data import DATA
 from fluent_mlama.records.table import read_table
-from fluent_mlama.translating.phrasebook_rows import DATA, read_entries, read_facts
+from fluent_mlama.translating.phrasebook import read_entries, read_facts
 from fluent_mlama.translating.wikidata import API, Wikidata, write_genders
 
 FEMALE = ("female", "transgender female", "trans woman")

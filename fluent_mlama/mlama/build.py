@@ -16,10 +16,16 @@ from fluent_mlama.mlama.measures import ENGLISH
 from fluent_mlama.reader import TEMPLATES, is_valid_template
 from fluent_mlama.records.atomic import check_writable, write_text
 from fluent_mlama.records.facts import read_templates
-from fluent_mlama.translating.arguments import DEFAULT_STORE, split_url
-from fluent_mlama.translating.backend import OK, Item, Translator
-from fluent_mlama.translating.registry import BACKENDS, Options, make_translator
-from fluent_mlama.translating.store import Store, ask
+from fluent_mlama.translating.backend import (
+    OK,
+    Item,
+    Translator,
+    TranslatorOptions,
+    back_ends,
+    make_translator,
+    named_addresses,
+)
+from fluent_mlama.translating.store import DEFAULT_STORE, Store, ask
 from fluent_mlama.translating.wikidata import API, NameSource, Wikidata
 
 COVERAGE = 0.2
@@ -41,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--translator",
         required=True,
         metavar="WORD",
-        help=f"who translates the templates: {', '.join(BACKENDS)}, as in datamodifier.py",
+        help=f"who translates the templates: {', '.join(back_ends())}, as in datamodifier.py",
     )
     add(
         "--repairs",
@@ -85,8 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError(f"--min-coverage {arguments.min_coverage}: from 0 to less than 1")
     for lang in arguments.langs:
         language(lang)
-    urls = dict(split_url(word) for word in arguments.base_url)
-    _, translator = make_translator(arguments.translator, Options(base_urls=urls))
+    options = TranslatorOptions(base_url=named_addresses(arguments.base_url))
+    _, translator = make_translator(arguments.translator, options)
     lama = read_lama(arguments.lama, arguments.relations)
     if arguments.repairs is not None and not arguments.repairs.is_dir():
         raise UserError(
@@ -94,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     check_writable(arguments.out, "--out")
     with (
-        closing(Wikidata(arguments.names, api=urls.get("wikidata", API))) as wikidata,
+        closing(Wikidata(arguments.names, api=options.address("wikidata") or API)) as wikidata,
         Store(arguments.store) as store,
     ):
         shares = build(

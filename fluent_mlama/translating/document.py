@@ -18,7 +18,13 @@ from openpyxl.utils.exceptions import InvalidFileException
 
 from fluent_mlama.console import UserError, note
 from fluent_mlama.records.atomic import replacing
-from fluent_mlama.translating.backend import Answer, Item, text_hash
+from fluent_mlama.translating.backend import (
+    Answer,
+    Item,
+    TranslatorOptions,
+    back_end,
+    text_hash,
+)
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
@@ -105,6 +111,11 @@ class DocumentTranslator:
                 yield item, Answer(None, "missing", detail=f"no such sentence in {source}")
             else:
                 yield item, Answer(found[0] if len(found) == 1 else found.popleft())
+
+
+@back_end("document", verbalisation="gt")
+def _from_folder(argument: str, options: TranslatorOptions) -> DocumentTranslator:
+    return DocumentTranslator(Path(argument or "gt_doc"))
 
 
 def what_to_do(written: Sequence[Path]) -> str:

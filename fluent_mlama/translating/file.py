@@ -8,7 +8,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fluent_mlama.console import UserError
-from fluent_mlama.translating.backend import Answer, Item, text_hash
+from fluent_mlama.translating.backend import (
+    Answer,
+    Item,
+    TranslatorOptions,
+    back_end,
+    text_hash,
+)
 
 _HEADERS = {"en_template", "english", "source", "sentence"}
 
@@ -52,6 +58,15 @@ class FileTranslator:
         if path not in self._read:
             self._read[path] = read_translations(path)
         return self._read[path]
+
+
+@back_end("file")
+def _from_path(argument: str, options: TranslatorOptions) -> FileTranslator:
+    if not argument:
+        raise UserError(
+            "file needs a path: file:translations.tsv, or file:translations/{lang}_{relation}.tsv"
+        )
+    return FileTranslator(Path(argument))
 
 
 def read_translations(path: Path) -> dict[str, str]:

@@ -21,7 +21,14 @@ from deep_translator.engines import __engines__
 
 from fluent_mlama.console import UserError
 from fluent_mlama.patience import Patience, RequestFailed, TryLater, may_pass
-from fluent_mlama.translating.backend import FAILED, Answer, Item, text_hash
+from fluent_mlama.translating.backend import (
+    FAILED,
+    Answer,
+    Item,
+    TranslatorOptions,
+    back_end,
+    text_hash,
+)
 from fluent_mlama.translating.codes import service_code
 
 ENGINES: tuple[str, ...] = tuple(sorted(name for name in __engines__ if name != "chatgpt"))
@@ -206,3 +213,16 @@ class DeepTranslator:
         return (
             text if isinstance(text, str) or text is None else json.dumps(text, ensure_ascii=False)
         )
+
+
+def _add(engine: str) -> None:
+    """Enter one engine into the table of back ends."""
+
+    @back_end(engine, verbalisation="gt" if engine == "google" else "", takes_argument=False)
+    def make(argument: str, options: TranslatorOptions) -> DeepTranslator:
+        patience = options.patience(Patience())
+        return DeepTranslator(engine, base_url=options.address(engine), patience=patience)
+
+
+for _name in ENGINES:
+    _add(_name)

@@ -1,6 +1,9 @@
-"""What the phrasebook of a language lacks or has wrong, and sentences to read: ``python -m fluent_mlama.translating.phrasebook_check``.
+"""What a language's phrasebook lacks or has wrong, and sentences to read.
 
-A *mistake* is something no sentence may ship with (exit status 1); a *remark* is something a writer should have meant.
+    python -m fluent_mlama.translating.phrasebook_check --langs cs
+
+A *mistake* is something no sentence may ship with (exit status 1); a *remark* is something a writer
+should have meant.
 """
 
 from __future__ import annotations
@@ -12,25 +15,23 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
-from pathlib import Path
+from typing import Annotated
 
-from fluent_mlama.console import (
-    ArgumentParser,
-    UserError,
-    mark_span,
-    run_main,
-    seed_number,
-    split_list,
-    whole_number,
-)
+from cyclopts import Parameter
+
+from fluent_mlama.command_line import run_command
+from fluent_mlama.console import UserError, mark_span, run_main
+from fluent_mlama.data import PHRASEBOOK
 from fluent_mlama.languages import fold_case, language
-from fluent_mlama.translating.phrasebook import SOURCE, Phrasebook
-from fluent_mlama.translating.phrasebook_rows import (
-    DATA,
+from fluent_mlama.options import Langs, Seed, whole_number
+from fluent_mlama.translating.phrasebook import (
     NOT_NEEDED,
     PLAIN_COLUMNS,
+    SOURCE,
     Entry,
-    Fact,
+    Phrasebook,
+    Sentence,
+    StarterFact,
     read_cells,
     read_facts,
 )
@@ -42,15 +43,14 @@ _ROMAN = re.compile(r"[IVXLC]+")
 _SCRIPT = {"Latin": "LATIN", "Cyrillic": "CYRILLIC", "Han": "CJK"}
 
 
-def languages(folder: Path = DATA / "phrasebook") -> list[str]:
+def languages() -> list[str]:
     """Codes of the languages that have a pattern file, the source language first."""
-    codes = sorted(
-        path.name.removesuffix("_patterns.tsv") for path in folder.glob("*_patterns.tsv")
-    )
-    return sorted(codes, key=lambda code: code != SOURCE)
+    names = (path.name for path in PHRASEBOOK.glob("*_patterns.tsv"))
+    codes = (name.removesuffix("_patterns.tsv") for name in names)
+    return sorted(codes, key=lambda code: (code != SOURCE, code))
 
 
-def needed(book: Phrasebook, facts: Iterable[Fact]) -> dict[str, dict[str, set[str]]]:
+def needed(book: Phrasebook, facts: Iterable[StarterFact]) -> dict[str, dict[str, set[str]]]:
     """For each entity, objects first, the columns its sentences need, each with the relations that need it."""
     facts = list(facts)
     order = dict.fromkeys([*(fact.obj_uri for fact in facts), *(fact.sub_uri for fact in facts)])
@@ -65,7 +65,7 @@ def needed(book: Phrasebook, facts: Iterable[Fact]) -> dict[str, dict[str, set[s
     return cells
 
 
-def uses(facts: Iterable[Fact], english: Phrasebook) -> dict[str, str]:
+def uses(facts: Iterable[StarterFact], english: Phrasebook) -> dict[str, str]:
     """What each entity is in the facts, for writers: ``object of P19 P20``, ``P127 BMW`` (which Mini this is)."""
     as_object: dict[str, dict[str, None]] = defaultdict(dict)
     as_subject: dict[str, dict[str, None]] = defaultdict(dict)
@@ -78,7 +78,7 @@ def uses(facts: Iterable[Fact], english: Phrasebook) -> dict[str, str]:
     return {uri: "; ".join(parts) for uri, parts in told.items()}
 
 
-def mistakes(book: Phrasebook, facts: Sequence[Fact]) -> Iterator[str]:
+def mistakes(book: Phrasebook, facts: Sequence[StarterFact]) -> Iterator[str]:
     """Everything that no shipped sentence may have, one line each."""
     yield from _pattern_mistakes(book, facts)
     cells = needed(book, facts)
@@ -99,7 +99,7 @@ def mistakes(book: Phrasebook, facts: Sequence[Fact]) -> Iterator[str]:
         yield from _fact_mistakes(book, facts)
 
 
-def remarks(book: Phrasebook, facts: Iterable[Fact]) -> Iterator[str]:
+def remarks(book: Phrasebook, facts: Iterable[StarterFact]) -> Iterator[str]:
     """What may be right but should be meant: objects whose labels equal the English ones."""
     if book.language.code != SOURCE:
         objects = [
@@ -111,7 +111,7 @@ def remarks(book: Phrasebook, facts: Iterable[Fact]) -> Iterator[str]:
         yield f"{len(same)} of {len(objects)} objects are written as in English: {'; '.join(same)}"
 
 
-def _pattern_mistakes(book: Phrasebook, facts: Sequence[Fact]) -> Iterator[str]:
+def _pattern_mistakes(book: Phrasebook, facts: Sequence[StarterFact]) -> Iterator[str]:
     for relation in dict.fromkeys(fact.relation for fact in facts):
         pattern = book.pattern(relation)
         shapes = {"template": pattern.template} | (
@@ -199,111 +199,102 @@ def _doubles(book: Phrasebook) -> Iterator[str]:
                 yield f"{entry.uri} {entry.english}: '{column}' is '{text}', as for {other}"
 
 
-def _fact_mistakes(book: Phrasebook, facts: Sequence[Fact]) -> Iterator[str]:
-    """Sentences that cannot be made, do not add up, or say the answer twice; relations with too few facts."""
-    counts: Counter[str] = Counter()
+def _sayable(
+    book: Phrasebook, facts: Iterable[StarterFact]
+) -> Iterator[tuple[StarterFact, Sentence]]:
+    """The facts that the phrasebook has a sentence for; those that lack a cell are passed over."""
     for fact in facts:
         try:
-            said = book.fluent(fact.relation, fact.sub_uri, fact.obj_uri)
+            yield fact, book.fluent(fact.relation, fact.sub_uri, fact.obj_uri)
         except UserError:
-            continue  # its cell is reported above
+            continue
+
+
+def _fact_mistakes(book: Phrasebook, facts: Sequence[StarterFact]) -> Iterator[str]:
+    """Sentences that do not add up or hold leftover marks; relations with too few facts."""
+    counts: Counter[str] = Counter()
+    for fact, said in _sayable(book, facts):
         counts[fact.relation] += not fact.held_out
+        who = f"{fact.relation} {fact.sub_uri}"
         if said.prompt + said.object + said.tail != said.sentence:
-            yield f"{fact.relation} {fact.sub_uri}: prompt, object and tail do not make up '{said.sentence}'"
+            yield f"{who}: prompt, object and tail do not make up '{said.sentence}'"
         if re.search(r"[\[\]{}|]|\s\s", said.sentence):
-            yield f"{fact.relation} {fact.sub_uri}: a bracket, bar or double blank is left in '{said.sentence}'"
+            yield f"{who}: a bracket, bar or double blank is left in '{said.sentence}'"
     for relation in dict.fromkeys(fact.relation for fact in facts):
         if counts[relation] < MIN_FACTS:
             yield f"{relation}: {counts[relation]} facts can be said; {MIN_FACTS} are needed"
 
 
 def samples(
-    book: Phrasebook, facts: Sequence[Fact], relation_size: int, seed: int
+    book: Phrasebook, facts: Sequence[StarterFact], number: int, seed: int
 ) -> Iterator[str]:
-    """Random sentences of each relation with the object marked; facts whose cells are empty are passed over."""
+    """Random sentences of each relation with the object marked."""
     draw = random.Random(seed)
     for relation in dict.fromkeys(fact.relation for fact in facts):
-        possible = []
-        for fact in facts:
-            if fact.relation == relation:
-                try:
-                    possible.append(book.fluent(relation, fact.sub_uri, fact.obj_uri))
-                except UserError:
-                    continue
-        for said in draw.sample(possible, min(relation_size, len(possible))):
-            yield f"{relation}\t{mark_span(said.sentence, len(said.prompt), len(said.prompt) + len(said.object))}"
+        of_relation = [fact for fact in facts if fact.relation == relation]
+        possible = [said for _, said in _sayable(book, of_relation)]
+        for said in draw.sample(possible, min(number, len(possible))):
+            start = len(said.prompt)
+            yield f"{relation}\t{mark_span(said.sentence, start, start + len(said.object))}"
 
 
-def blank_table(book: Phrasebook, facts: Sequence[Fact], english: Phrasebook) -> str:
+def blank_table(book: Phrasebook, facts: Sequence[StarterFact], english: Phrasebook) -> str:
     """The phrasebook with a row for every entity: what is written is kept, ``-`` marks cells that no pattern asks for."""
     cells = needed(book, facts)
-    forms = list(
-        dict.fromkeys(
-            form
-            for row in book.patterns.values()
-            for place in "XY"
-            for form in sorted(row.asked(place) - {""})
-        )
-    )
-    forms = list(
-        dict.fromkeys([*(form for entry in book.entries.values() for form in entry.forms), *forms])
-    )
+    asked = [
+        form
+        for pattern in book.patterns.values()
+        for place in "XY"
+        for form in sorted(pattern.asked(place) - {""})
+    ]
+    written_forms = [form for entry in book.entries.values() for form in entry.forms]
+    forms = dict.fromkeys([*written_forms, *asked])
     header = [*PLAIN_COLUMNS[:-1], *forms, PLAIN_COLUMNS[-1]]
     used = uses(facts, english)
     written = {row["uri"]: row for row in read_cells(book.path)}
     lines = ["\t".join(header)]
     for uri, columns in cells.items():
-        row = written.get(uri, {}) | {
-            "uri": uri,
-            "english": english.entry(uri).label,
-            "used": used[uri],
-        }
-        optional = ("uri", "english", "used", "label", "subject", "aliases")
-        lines.append(
-            "\t".join(
-                row.get(column, "").replace(NOT_NEEDED, "", row.get(column) == NOT_NEEDED)
-                or ("" if column in optional or column in columns else NOT_NEEDED)
-                for column in header
-            )
-        )
+        own = {"uri": uri, "english": english.entry(uri).label, "used": used[uri]}
+        row = written.get(uri, {}) | own
+        cells_of_row = []
+        for column in header:
+            cell = row.get(column, "")
+            if cell in ("", NOT_NEEDED):
+                wanted = column in PLAIN_COLUMNS and column != "class" or column in columns
+                cell = "" if wanted else NOT_NEEDED
+            cells_of_row.append(cell)
+        lines.append("\t".join(cells_of_row))
     return "\n".join(lines) + "\n"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Check, show samples, or print the table with rows and marks for everything still to be written."""
-    parser = ArgumentParser(
-        prog="python -m fluent_mlama.translating.phrasebook_check",
-        description=__doc__.splitlines()[0] if __doc__ else None,
+def main(words: Sequence[str] | None = None) -> int:
+    """The command line of the check."""
+    return run_command(
+        check_phrasebooks, words, program="python -m fluent_mlama.translating.phrasebook_check"
     )
-    parser.add_argument(
-        "--lang",
-        default="",
-        help="language codes, comma-separated (default: all that have a pattern file)",
-    )
-    parser.add_argument(
-        "--sample",
-        type=whole_number(0),
-        default=0,
-        metavar="N",
-        help="print N random sentences of each relation",
-    )
-    parser.add_argument(
-        "--seed", type=seed_number, default=1, help="seed of the samples (default 1)"
-    )
-    parser.add_argument(
-        "--blank",
-        action="store_true",
-        help="print the table with a row for every entity, '-' where nothing is needed",
-    )
-    chosen = parser.parse_args(arguments)
+
+
+def check_phrasebooks(
+    *,
+    langs: Langs = (),
+    sample: Annotated[int, Parameter(converter=whole_number(0), n_tokens=1)] = 0,
+    seed: Seed = 1,
+    blank: bool = False,
+) -> int:
+    """List what the phrasebook of each language (default: all) lacks or has wrong.
+
+    Args:
+        sample: print so many random sentences per relation
+        blank: print the table with a row for every entity, '-' where nothing is needed
+    """
     facts, found = read_facts(), 0
-    for code in split_list(chosen.lang) or languages():
+    for code in langs or languages():
         book = Phrasebook(language(code).code)
-        if chosen.blank:
+        if blank:
             sys.stdout.write(blank_table(book, facts, Phrasebook(SOURCE)))
             continue
-        if chosen.sample and code != SOURCE:
-            print("\n".join(samples(book, facts, chosen.sample, chosen.seed)))
+        if sample and code != SOURCE:
+            print("\n".join(samples(book, facts, sample, seed)))
         wrong = list(mistakes(book, facts))
         found += len(wrong)
         for line in wrong:

@@ -13,7 +13,14 @@ from typing import Any
 
 from fluent_mlama.console import UserError
 from fluent_mlama.scoring.identity import model_identity, shown_name
-from fluent_mlama.translating.backend import OK, Answer, Item, text_hash
+from fluent_mlama.translating.backend import (
+    OK,
+    Answer,
+    Item,
+    TranslatorOptions,
+    back_end,
+    text_hash,
+)
 from fluent_mlama.translating.codes import opus_token, seq2seq_language
 
 _SMOLLM2 = re.compile(
@@ -153,3 +160,8 @@ def _prefix_and_target(
     raise UserError(
         f"'{tokenizer.name_or_path}' is no translation model this back end knows (OPUS-MT, NLLB, M2M-100, mBART, MADLAD)"
     )
+
+
+@back_end("seq2seq")
+def _from_name(argument: str, options: TranslatorOptions) -> Seq2SeqTranslator:
+    return Seq2SeqTranslator(argument, device=options.device)

@@ -5,6 +5,7 @@ Kept are the answers as they came; the checks run again each time, so a better c
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,7 +17,6 @@ from unicodedata import normalize
 
 from fluent_mlama.console import UserError
 from fluent_mlama.translating.backend import FAILED, Answer, Item, Translator
-from fluent_mlama.translating.sqlite import open_sqlite, plain_errors
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -26,6 +26,7 @@ CREATE TABLE IF NOT EXISTS answers (
 ) WITHOUT ROWID;
 """
 
+DEFAULT_STORE = Path(".cache") / "translations.sqlite"
 FAILURES_IN_A_ROW = 6
 """After so many failed rows one after the other the service is taken to be down, and the run ends with what it has."""
 
@@ -164,3 +165,48 @@ def ask(
                 twin,
                 Answer(None, FAILED, detail=f"{translator.name} gave no answer for row {item.row}"),
             )
+
+
+@contextmanager
+def plain_errors(path: Path) -> Iterator[None]:
+    """Turn what SQLite says into one line for the person."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        what = str(error)
+        if "locked" in what:
+            raise UserError(
+                f"store {path} is in use by another run: wait for it, or give another --store"
+            ) from error
+        raise UserError(
+            f"store {path} cannot be used ({what}): free space, make it writable, or give another --store"
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise UserError(
+            f"store {path} is damaged or no SQLite file ({error}): move it away, or give another --store"
+        ) from error
+
+
+def open_sqlite(path: Path, schema: str) -> sqlite3.Connection:
+    """Open or make the file, in write-ahead mode, each statement its own transaction (a kill loses at most the one under way).
+
+    schema: ``CREATE TABLE IF NOT EXISTS …`` statements.
+    """
+    if path.is_dir():
+        raise UserError(f"store {path} is a folder: give the name of a file")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"cannot make the folder of store {path} ({error.strerror}): give another --store"
+        ) from error
+    with plain_errors(path):
+        connection = sqlite3.connect(
+            path, timeout=30, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.executescript(schema)
+        if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+            raise sqlite3.DatabaseError("quick_check found broken pages")
+    return connection

@@ -24,8 +24,8 @@ from fluent_mlama.patience import Patience, RequestFailed, TryLater, may_pass
 from fluent_mlama.records.atomic import write_text
 from fluent_mlama.records.benchmark import ALIAS_SEPARATOR, join_aliases
 from fluent_mlama.records.table import format_table
-from fluent_mlama.translating.cleaning import clean_characters, is_written_in, simplify
-from fluent_mlama.translating.sqlite import open_sqlite, plain_errors
+from fluent_mlama.translating.checks import clean_characters, is_written_in, simplify
+from fluent_mlama.translating.store import open_sqlite, plain_errors
 
 API = "https://www.wikidata.org/w/api.php"
 USER_AGENT = "Fluent-mLAMA/1.0 (multilingual knowledge probing; python-requests)"

@@ -14,17 +14,17 @@ CASES = [
     Case(
         "no translator",
         MAKE,
-        "the following arguments are required: --translator (see datamodifier.py --help)",
+        "--translator is required (see datamodifier.py --help)",
     ),
     Case(
         "no languages",
         FILE.replace("-l ru", "-l ,"),
-        "-l names no language: give mLAMA codes, for example -l ru,cs",
+        "--langs: an empty list; name at least one, for example ru,cs (see datamodifier.py --help)",
     ),
     Case(
         "no relations",
         FILE.replace("-r P36", "-r ,"),
-        "-r names no relation: give some, for example -r P19,P36, or leave it out for all",
+        "--relations: an empty list; name at least one, for example ru,cs (see datamodifier.py --help)",
     ),
     Case(
         "a language that is none",
@@ -78,8 +78,8 @@ CASES = [
     Case(
         "an unknown back end",
         f"{MAKE} --translator babel",
-        "unknown translator 'babel': choose from document, file, baidu, deepl, google, libre, linguee, "
-        "microsoft, mymemory, papago, pons, qcri, yandex, openai, phrasebook, seq2seq",
+        "unknown translator 'babel': choose from baidu, deepl, document, file, google, libre, linguee, "
+        "microsoft, mymemory, openai, papago, phrasebook, pons, qcri, seq2seq, yandex",
     ),
     Case(
         "a back end without its argument",
@@ -164,7 +164,7 @@ CASES = [
     Case(
         "a device that there is not",
         f"{MAKE} --translator seq2seq:./model --device tpu",
-        "--device tpu: choose auto, cpu, cuda, cuda:N or mps",
+        "--device: 'tpu' is not a device; choose auto, cpu, cuda, cuda:N or mps (see datamodifier.py --help)",
     ),
     Case(
         "an openai key that is not there",
@@ -177,26 +177,34 @@ CASES = [
         "--base-url 'google=ftp://x': give NAME=URL, for example openai=http://127.0.0.1:8000/v1",
     ),
     Case(
-        "a spec that is no file name",
-        f"{FILE} --spec ../x",
-        "--spec '../x' cannot stand in a file name: take letters, digits, dots, hyphens and underscores",
+        "a variant that is no file name",
+        f"{FILE} --variant ../x",
+        "--variant: '../x' cannot be in a file name; take letters, digits, dots, hyphens and underscores (see datamodifier.py --help)",
     ),
     Case(
         "--workers 0",
         f"{FILE} --workers 0",
-        "argument --workers: '0' is not a whole number from 1 (see datamodifier.py --help)",
+        "--workers: '0' is not a whole number from 1 (see datamodifier.py --help)",
     ),
-    Case("--per-second nan", f"{FILE} --per-second nan", "--per-second nan: a number above 0"),
-    Case("--per-second inf", f"{FILE} --per-second inf", "--per-second inf: a number above 0"),
+    Case(
+        "--per-second nan",
+        f"{FILE} --per-second nan",
+        "--per-second: 'nan' is not a number above 0 (see datamodifier.py --help)",
+    ),
+    Case(
+        "--per-second inf",
+        f"{FILE} --per-second inf",
+        "--per-second: 'inf' is not a number above 0 (see datamodifier.py --help)",
+    ),
     Case(
         "--shots -1",
         f"{FILE} --shots -1",
-        "argument --shots: '-1' is not a whole number from 0 (see datamodifier.py --help)",
+        "--shots: '-1' is not a whole number from 0 (see datamodifier.py --help)",
     ),
     Case(
         "--show -1",
         f"{FILE} --show -1",
-        "argument --show: '-1' is not a whole number from 0 (see datamodifier.py --help)",
+        "--show: '-1' is not a whole number from 0 (see datamodifier.py --help)",
     ),
     Case(
         "--out that is a file",

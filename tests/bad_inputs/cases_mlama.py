@@ -324,8 +324,8 @@ CASES = [
     Case(
         "an unknown back end",
         BUILD.replace("file:", "babel:"),
-        "unknown translator 'babel': choose from document, file, baidu, deepl, google, libre, linguee, "
-        "microsoft, mymemory, papago, pons, qcri, yandex, openai, phrasebook, seq2seq",
+        "unknown translator 'babel': choose from baidu, deepl, document, file, google, libre, linguee, "
+        "microsoft, mymemory, openai, papago, phrasebook, pons, qcri, seq2seq, yandex",
     ),
     Case(
         "a fact of LAMA that is cut off",
