@@ -57,10 +57,10 @@ INSTEAD: dict[str, Instead] = {
         "python script.py -l ru -r P19,P36 --data fixed_data/starter --model smollm2 --limit 1 --out stats/demo",
         AS_WRITTEN,
     ),
-    "python datamodifier.py -l ru -r P19,P36 --mlama data/mlama1.1.zip --translator google --out fixed_data --spec nogpt": Instead(
+    "python datamodifier.py -l ru -r P19,P36 --mlama data/mlama1.1.zip --translator google --out fixed_data --variant nogpt": Instead(
         NETWORK,
         "python datamodifier.py -l ru -r P19,P36 --mlama data/mlama1.1.zip --translator gt=phrasebook --aliases none "
-        "--out fixed_data --spec nogpt",
+        "--out fixed_data --variant nogpt",
     ),
     "python script.py -l ru -r P19,P36 --model …": Instead(
         PLACEHOLDER,
@@ -224,10 +224,10 @@ INSTEAD: dict[str, Instead] = {
         LONG, PARSE, AS_WRITTEN
     ),
     # translating
-    "python datamodifier.py -l ru,cs -r P19,P36 --mlama data/mlama1.1.zip --translator google --out fixed_data --spec nogpt": Instead(
+    "python datamodifier.py -l ru,cs -r P19,P36 --mlama data/mlama1.1.zip --translator google --out fixed_data --variant nogpt": Instead(
         NETWORK,
         "python datamodifier.py -l ru,cs -r P19,P36 --mlama starter --translator gt=phrasebook --aliases none "
-        "--out fixed_data --spec nogpt",
+        "--out fixed_data --variant nogpt",
     ),
     # zhoblimp
     "python -m probes.zhoblimp evaluate --model smollm2 --data fluent_mlama/zhoblimp/content/zh/pairs --out results": Instead(
