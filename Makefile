@@ -50,7 +50,6 @@ results: install  ## what ships of the starter: its ranks by both protocols wher
 	$(BIN)/python stats.py all --stats $(CORRECTED) --data fixed_data/starter --tables $(STARTER_TABLES)/corrected --graphs $(RESULTS)/graphs/starter/corrected
 	$(BIN)/python stats.py compare --stats $(PAPER) --tables $(STARTER_TABLES)/paper --graphs $(RESULTS)/graphs/starter/paper
 	$(BIN)/python stats.py compare --stats $(CORRECTED) --tables $(STARTER_TABLES)/corrected --graphs $(RESULTS)/graphs/starter/corrected
-	$(BIN)/python stats.py compare --stats $(PAPER) --against $(CORRECTED) --tables $(STARTER_TABLES) --graphs $(RESULTS)/graphs/starter
 	$(BIN)/python stats.py report --stats $(PAPER),$(CORRECTED) --out $(RESULTS)/docs/report/index.html --title "SmolLM2-135M and the starter's facts"
 
 results-check: install  ## all of that from nothing in SCRATCH (build/results), compared with what ships

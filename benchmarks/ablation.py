@@ -1,6 +1,6 @@
 """What each difference between the protocols does: the table of docs/ablation.md, made by one command.
 
-    python benchmarks/ablation.py published     first 50 rows of P19 and P36 in each language of the published data
+    python benchmarks/ablation.py published     first 100 rows of P19, P36, P103, P364, P407 in the published ru, cs, hr, es, zh
     python benchmarks/ablation.py starter       every row of every file of fixed_data/starter
     python benchmarks/ablation.py table         docs/ablation.md from what has been scored
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.ablation_steps import PASSES, STEPS, make_ladder, read_ranks
 from fluent_mlama import __version__
-from fluent_mlama.console import ArgumentParser, UserError, note, progress, run_main
+from fluent_mlama.console import UserError, note, progress, run_main
 from fluent_mlama.records.atomic import write_text
 from fluent_mlama.records.benchmark import TEMPLATE, Benchmark, find_benchmarks, read_benchmark
 from fluent_mlama.records.source import open_source
@@ -32,9 +33,10 @@ from fluent_mlama.scoring.contract import RequestScore, Scorer
 
 ROOT = Path(__file__).resolve().parent.parent
 TITLES = {
-    "published": "Published data: P19 and P36 in cs es hr id ru uk zh, `template` against `gt`",
+    "published": "Published data: P19 P36 P103 P364 P407 in ru cs hr es zh, `template` against `gt`",
     "starter": "The starter: nine languages × twelve relations, `template` against `phrasebook`",
 }
+RELATIONS, LANGUAGES = {"P19", "P36", "P103", "P364", "P407"}, {"ru", "cs", "hr", "es", "zh"}
 SOURCE_COLUMNS = ["language", "relation", "row", "sub_uri", "obj_uri"]
 
 
@@ -44,7 +46,7 @@ def open_benchmarks(kind: str, data: Path) -> list[Benchmark]:
     wanted = [
         entry
         for entry in find_benchmarks(source)
-        if kind == "starter" or entry[1] in {"P19", "P36"}
+        if kind == "starter" or (entry[1] in RELATIONS and entry[0] in LANGUAGES)
     ]
     return [read_benchmark(source, *entry[:3]) for entry in wanted]
 
@@ -204,7 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--limit",
         type=int,
         metavar="N",
-        help="rows of each file (default: 50 of the published, all of the starter's)",
+        help="rows of each file (default: 100 of the published, all of the starter's)",
     )
     parser.add_argument("--model", default="smollm2")
     parser.add_argument(
@@ -219,7 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.part != "table":
         from fluent_mlama.scoring.causal import load_scorer
 
-        limit = asked.limit or (50 if asked.part == "published" else None)
+        limit = asked.limit or (100 if asked.part == "published" else None)
         benchmarks = open_benchmarks(
             asked.part, asked.published if asked.part == "published" else asked.starter
         )

@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fluent_mlama.languages import language
-from fluent_mlama.ranking.corrected import Contest, gather_contests, select_frames
-from fluent_mlama.ranking.entities import gather_entities
+from fluent_mlama.ranking.corrected import (
+    CandidateSet,
+    choices_of,
+    gather_candidates,
+    select_frames,
+    valid_objects,
+)
 from fluent_mlama.ranking.paper import Forms, gather_forms, select_rows
 from fluent_mlama.ranking.ranks import stable_ranks, tied_rank
 from fluent_mlama.ranking.task import cells_by_row
@@ -25,8 +29,9 @@ STEPS: Mapping[str, str] = {
     "joint": "prompt and form tokenised as one string",
     "trimmed": "prompt trimmed; the blank goes to the form",
     "tail": "the rest of the sentence and its stop are scored too",
-    "entities": "candidates are entities with all their forms; 50 others drawn by obj_uri, none valid for the subject",
-    "no English": "the English label is no form",
+    "entities": "candidates are entities, ranked by the best of all their names; 50 others drawn for each subject, none "
+    "valid for it",
+    "one name": "each entity has one string: gold its form in the sentence, the others their most frequent one",
     "mid-ranks": "ties share the mean rank: protocol `corrected`",
 }
 FORM_STEPS = ("paper", "fp32", "joint", "trimmed", "tail")
@@ -45,7 +50,7 @@ PASSES: Mapping[str, Pass] = {
     "separate-fp16": Pass("separate", "published-fp16", ("paper",)),
     "separate": Pass("separate", "float32", ("fp32",)),
     "joint": Pass("joint", "float32", ("joint",)),
-    "trimmed": Pass("joint", "float32", ("trimmed", "tail", "entities", "no English", "mid-ranks")),
+    "trimmed": Pass("joint", "float32", ("trimmed", "tail", "entities", "one name", "mid-ranks")),
 }
 
 
@@ -58,8 +63,7 @@ class Ladder:
     rows: tuple[int, ...]
     forms: Mapping[int, Forms]
     frames: Mapping[str, Mapping[int, Frame]]
-    with_english: Mapping[int, Contest]
-    without_english: Mapping[int, Contest]
+    candidate_sets: Mapping[int, CandidateSet]
 
     def keys(self) -> list[tuple[int, str]]:
         """(row, verbalisation) in the order of the requests."""
@@ -89,11 +93,8 @@ class Ladder:
                 (form, form, False) for form in forms.distractors
             ]
         else:
-            contest = (self.with_english if step == "entities" else self.without_english)[row]
-            named = [(form, contest.gold.uri, True) for form in contest.gold.forms]
-            named += [
-                (form, entity.uri, False) for entity in contest.distractors for form in entity.forms
-            ]
+            chosen = choices_of(self.candidate_sets[row], v, all_forms=step == "entities")
+            named = [(choice.form, choice.entity, choice.role == "correct") for choice in chosen]
         if step in {"paper", "fp32", "joint"}:
             return {Candidate(form): (name, correct) for form, name, correct in named}
         tail = "" if step == "trimmed" else frame.tail
@@ -120,14 +121,10 @@ class Ladder:
 def make_ladder(benchmark: Benchmark, limit: int | None) -> Ladder | None:
     """The first ``limit`` rows that every step can rank; None where there are none."""
     everything = benchmark.verbalisations
-    its_language = language(benchmark.lang)
     kept = select_rows(benchmark, everything).kept
     frames, usable, _ = select_frames(benchmark, everything)
-    english, _ = gather_contests(
-        benchmark, gather_entities(benchmark, frames, its_language, with_english=True), usable
-    )
-    plain, _ = gather_contests(benchmark, gather_entities(benchmark, frames, its_language), usable)
-    rows = tuple(row for row in kept if row in english and row in plain)[:limit]
+    sets = gather_candidates(benchmark, frames, usable, valid_objects([benchmark.table]))
+    rows = tuple(row for row in kept if row in sets)[:limit]
     fluent = next(v for v in everything if v != TEMPLATE)
     if not rows:
         return None
@@ -137,8 +134,7 @@ def make_ladder(benchmark: Benchmark, limit: int | None) -> Ladder | None:
         rows,
         gather_forms(benchmark, everything, kept),
         frames,
-        english,
-        plain,
+        sets,
     )
 
 

@@ -15,6 +15,7 @@ import platform
 import re
 import sys
 import tempfile
+from argparse import ArgumentParser
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.synthetic_dumps import write_folder
-from fluent_mlama.console import ArgumentParser, UserError, note, run_main
+from fluent_mlama.console import UserError, note, run_main
 from fluent_mlama.records.atomic import write_bytes, write_text
 from fluent_mlama.records.dump import find_dumps
 from fluent_mlama.records.source import open_source

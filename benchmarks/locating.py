@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 import time
+from argparse import ArgumentParser
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +32,7 @@ from benchmarks.locating_data import (
     row_of,
     swapped_rows,
 )
-from fluent_mlama.console import ArgumentParser, mark_span, progress, run_main
+from fluent_mlama.console import mark_span, progress, run_main
 from fluent_mlama.locating import Locator, Outcome
 from fluent_mlama.records.benchmark import Benchmark, find_benchmarks, read_benchmark
 from fluent_mlama.records.source import open_source

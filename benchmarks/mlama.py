@@ -16,6 +16,7 @@ import copy
 import random
 import sys
 import time
+from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from fluent_mlama.console import ArgumentParser, run_main
+from fluent_mlama.console import run_main
 from fluent_mlama.scoring.masked import MaskedScorer
 from fluent_mlama.scoring.masked_contract import TypedQuery
 from fluent_mlama.scoring.models import LoadedModel

@@ -10,6 +10,7 @@ than 1e-3, which are counted. Exit status 1 where that does not hold.
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from fluent_mlama.console import ArgumentParser, progress, run_main, split_list
+from fluent_mlama.console import progress, run_main, split_list
 from fluent_mlama.ranking.paper import paper_task
 from fluent_mlama.ranking.ranks import stable_ranks
 from fluent_mlama.records.benchmark import read_benchmark

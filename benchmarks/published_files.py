@@ -11,12 +11,13 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from fluent_mlama.console import ArgumentParser, progress, run_main
+from fluent_mlama.console import progress, run_main
 from fluent_mlama.processor import Processor
 from fluent_mlama.ranking.settings import Settings
 from fluent_mlama.records.benchmark import find_benchmarks, read_benchmark

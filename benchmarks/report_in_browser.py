@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.headless import CHROMIUM, browser, visit
 from benchmarks.synthetic_dumps import VERBALISATIONS, write_folder
 from fluent_mlama import stats
-from fluent_mlama.console import ArgumentParser, UserError, run_main
+from fluent_mlama.console import UserError, run_main
 from fluent_mlama.records.atomic import write_text
 
 QUERIES = ("s", "subject 12", "novy bor", "北京", "no such thing anywhere")
@@ -29,7 +29,7 @@ VISITS = 5
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make the dumps and the report, open it several times, write what was measured."""
-    parser = ArgumentParser(
+    parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--facts", type=int, default=35_000)

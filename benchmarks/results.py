@@ -25,7 +25,7 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from fluent_mlama.console import ArgumentParser, UserError, run_main
+from fluent_mlama.console import UserError, run_main
 from fluent_mlama.records.run import read_run
 from fluent_mlama.records.scores import SUFFIX, read_scores
 from fluent_mlama.records.table import read_table
@@ -45,7 +45,7 @@ MOST_TOLD = 30
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare every shipped file with its twin."""
-    parser = ArgumentParser(
+    parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(

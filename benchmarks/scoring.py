@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.scoring_parts import own, peers
 from benchmarks.scoring_parts.report import write_report
 from benchmarks.scoring_parts.worker import Worker
-from fluent_mlama.console import ArgumentParser, UserError, note, run_main
+from fluent_mlama.console import UserError, note, run_main
 from fluent_mlama.ranking.paper import gather_forms, select_rows
 from fluent_mlama.records.atomic import write_text
 from fluent_mlama.records.benchmark import read_benchmark

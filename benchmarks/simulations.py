@@ -20,7 +20,7 @@ from tabulate import tabulate
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from fluent_mlama.console import ArgumentParser, progress, run_main
+from fluent_mlama.console import progress, run_main
 from fluent_mlama.records.atomic import write_text
 from fluent_mlama.reporting.inference import Design, Floats, Scale, intervals, number, sign_flips
 from fluent_mlama.reporting.loading import open_dumps
@@ -238,7 +238,7 @@ def report(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run all simulations and write the tables."""
-    parser = ArgumentParser(
+    parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("stats", type=Path, metavar="FOLDER|ZIP", help="the published dumps")

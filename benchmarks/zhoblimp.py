@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 import time
+from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,7 +21,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from fluent_mlama.console import ArgumentParser, UserError, progress, run_main
+from fluent_mlama.console import UserError, progress, run_main
+from fluent_mlama.options import LoadOptions
 from fluent_mlama.scoring.causal import CausalScorer
 from fluent_mlama.zhoblimp.data import read_pairs
 from fluent_mlama.zhoblimp.evaluate import chosen_rows
@@ -93,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"generation: {full} of {templates} templates gave 300 pairs in {seconds:.1f} s", flush=True
     )
     rows = chosen_rows(read_pairs(parsed.data / "ZhoBLiMP.tar.gz"), parsed.per_paradigm)
-    scorer = load(Target(parsed.model, parsed.model, None), device="auto", dtype="float32")
+    scorer = load(Target(parsed.model, parsed.model, None), LoadOptions(dtype="float32"))
     sentences = [text for row in rows for text in (row.good, row.bad)]
     for _ in (
         scorer.score(requests_of(rows[:8]), tokenisation="joint"),

@@ -14,9 +14,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
-from fluent_mlama.console import EXIT_BAD_INPUT, note, say_error
+from fluent_mlama.console import EXIT_BAD_INPUT, UserError, note, say_error
+
+Result = TypeVar("Result")
 
 OLD_FLAGS = {
     "--lang": "--langs",
@@ -51,7 +53,8 @@ def run_command(
         usage=_usage(function, program),
         help_flags=["--help", "-h"],
         version_flags=[],
-        default_parameter=Parameter(negative=(), show_default=_show_default),
+        suppress_keyboard_interrupt=False,  # `run_main` says what was kept
+        default_parameter=Parameter(negative=(), allow_repeating=True, show_default=_show_default),
         result_action="return_value",
     )
     app["--help"].group = ""  # not a table of its own
@@ -59,11 +62,31 @@ def run_command(
     words = list(sys.argv[1:] if words is None else words)
     try:
         known = {name for one in app.assemble_argument_collection() for name in one.names}
-        status = app(_renamed(words, known), exit_on_error=False, print_error=False)
+        status = app(renamed(words, known), exit_on_error=False, print_error=False)
     except CycloptsError as error:
         say_error(program, f"{_explain(error, words)} (see {program} --help)")
         return EXIT_BAD_INPUT
     return status if isinstance(status, int) and not isinstance(status, bool) else 0
+
+
+def parse_words(function: Callable[..., Result], words: Sequence[str]) -> Result:
+    """``function`` called with what the words say; a mistake in them is a ``UserError``."""
+    from cyclopts import App, CycloptsError, Parameter
+
+    app = App(
+        default_parameter=Parameter(negative=()),
+        help_flags=[],
+        version_flags=[],
+        suppress_keyboard_interrupt=False,  # `run_main` says what was kept
+        result_action="return_value",
+    )
+    app.default(function)
+    try:
+        known = {name for one in app.assemble_argument_collection() for name in one.names}
+        result: Result = app(renamed(words, known), exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        raise UserError(_explain(error, words)) from None
+    return result
 
 
 @dataclass(frozen=True)
@@ -118,7 +141,7 @@ def _show_default(value: Any) -> str | None:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _renamed(words: list[str], known: set[str]) -> list[str]:
+def renamed(words: Sequence[str], known: set[str]) -> list[str]:
     """The words with flags of the last release in their new spelling."""
     fresh = []
     for word in words:

@@ -7,7 +7,6 @@ Any other exception is a bug in this project and keeps its traceback.
 
 from __future__ import annotations
 
-import argparse
 import errno
 import os
 import re
@@ -49,13 +48,6 @@ class UserError(Exception):
         return " ".join(super().__str__().split())
 
 
-class ArgumentParser(argparse.ArgumentParser):
-    """argparse whose errors are one line, like every other error of this project."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_BAD_INPUT, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
-
-
 def _is_utf8(word: str) -> bool:
     """Whether an argument's bytes are UTF-8; in an ASCII locale those of another script reach Python as lone surrogates."""
     try:
@@ -74,7 +66,7 @@ def run_main(
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     signal.signal(signal.SIGTERM, _stop)
     folder, program = os.path.split(sys.argv[0])
-    if program == "__main__.py":  # python -m probes.zhoblimp
+    if program == "__main__.py":  # fluent-mlama zhoblimp
         program = os.path.basename(folder)
     try:
         for word in sys.argv[1:] if arguments is None else arguments:
@@ -186,25 +178,6 @@ def split_list(value: str) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
 
 
-def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
-    """The type of an argument that is a whole number in these bounds; anything else is one line that says so."""
-
-    def read(value: str) -> int:
-        number = plain_number(value)
-        if number is None or number < least or (most is not None and number > most):
-            raise argparse.ArgumentTypeError(
-                f"{value!r} is not a whole number from {least}{'' if most is None else f' to {most}'}"
-            )
-        return number
-
-    return read
-
-
 def plain_number(value: str) -> int | None:
     """A whole number in 1 to 18 plain digits, None for anything else (``int`` takes 1_0 and ３, and gives up on very long ones)."""
     return int(value) if re.fullmatch(r"[0-9]{1,18}", value) else None
-
-
-def seed_number(value: str) -> int:
-    """The type of ``--seed``: what every generator of random numbers takes."""
-    return whole_number(0, 2**32 - 1)(value)

@@ -24,10 +24,12 @@ Converter = Callable[[Any, Sequence[Token]], Any]
 
 def comma_list(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
     """``ru,cs`` as names, each once, order kept; the option may be repeated."""
-    names = tuple(split_list(",".join(token.value for token in tokens)))
-    if not names:
+    names: list[str] = []
+    for token in tokens:
+        names += split_list(token.value)
+    if not names or not all(split_list(token.value) for token in tokens):
         raise ValueError("an empty list; name at least one, for example ru,cs")
-    return names
+    return tuple(dict.fromkeys(names))
 
 
 def whole_number(least: int, most: int | None = None) -> Converter:
@@ -154,7 +156,7 @@ class LoadOptions:
             "revision": self.revision,
             "device_map": self.device_map,
             "trust_remote_code": self.trust_remote_code,
-            "quantise": self.quantization,
+            "quantization": self.quantization,
             "path": self.scoring_method,
             "token_budget": self.token_budget,
         }

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fluent_mlama.console import UserError, note
-from fluent_mlama.ranking.corrected import corrected_task
+from fluent_mlama.ranking.corrected import corrected_task, sampling_of
 from fluent_mlama.ranking.dumping import TIE_NAMES, TIES, dump_of_scores
 from fluent_mlama.ranking.outputs import (
     Folder,
@@ -94,9 +94,10 @@ class Processor:
                 self.benchmark,
                 self.verbalisations,
                 limit=settings.limit,
-                with_aliases=settings.with_aliases,
+                all_forms=settings.all_forms,
                 accept_unsure=settings.accept_unsure,
                 neutral_prompt=settings.neutral_prompt,
+                valid=self.folder.valid_objects(self.benchmark),
             )
         return paper_task(
             self.benchmark,
@@ -114,10 +115,16 @@ class Processor:
         """
         return self._find(model).state
 
+    def _sampling(self) -> str:
+        """How distractors would be drawn now; "" where the protocol's edition says it all."""
+        if self.settings.protocol == "paper":
+            return ""
+        return sampling_of(self.folder.valid_objects(self.benchmark))
+
     def _find(self, model: Model | None) -> Found:
         if self.settings.overwrite:
             return Found("missing")
-        found = find_outputs(self.outputs, self.settings, self.benchmark, model)
+        found = find_outputs(self.outputs, self.settings, self.benchmark, model, self._sampling())
         changed = changed_dumps(self.outputs) if found.state == "replace" else []
         if changed:
             raise UserError(
@@ -143,7 +150,9 @@ class Processor:
         if self._record_stamp() == self._seen:
             found = self._find(description)
         else:
-            found = find_outputs(self.outputs, self.settings, self.benchmark, description)
+            found = find_outputs(
+                self.outputs, self.settings, self.benchmark, description, self._sampling()
+            )
             if (
                 found.state == "replace"
                 and read_run(self.outputs.run).data_sha256 != self.benchmark.sha256

@@ -1,8 +1,8 @@
 """mLAMA 1.1: facts and templates in up to 53 languages (Kassner, Dufter and Schütze, EACL 2021).
 
     python reader.py download data/mlama1.1.zip
-    python reader.py stats data/mlama1.1.zip --languages ru,cs
-    python reader.py sample data/mlama1.1.zip --languages ru,cs --relations P19,P36
+    python reader.py stats data/mlama1.1.zip -l ru,cs
+    python reader.py sample data/mlama1.1.zip -l ru,cs -r P19,P36
 
 Layout, as a folder or as a zip: ``<lang>/templates.jsonl`` and ``<lang>/<relation>.jsonl``, one JSON object a line.
 A fact's ``lineid`` is its line in the English original, so (relation, lineid) joins the languages.
@@ -10,25 +10,20 @@ A fact's ``lineid`` is its line in the English original, so (relation, lineid) j
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from fluent_mlama.console import (
-    ArgumentParser,
-    UserError,
-    note,
-    progress,
-    seed_number,
-    split_list,
-    whole_number,
-)
+from cyclopts import Parameter
+
+from fluent_mlama.command_line import Commands
+from fluent_mlama.console import UserError, note, progress
 from fluent_mlama.data import STARTER, shipped
 from fluent_mlama.languages import OFFICIAL_LANGUAGES, is_known, language
+from fluent_mlama.options import Count, Langs, Relations, Seed
 from fluent_mlama.records.download import download
 from fluent_mlama.records.facts import Facts, Triple, read_facts, read_templates
 from fluent_mlama.records.names import by_number
@@ -267,77 +262,60 @@ def _stats_rows(
         }
 
 
-def _parser() -> ArgumentParser:
-    parser = ArgumentParser(
-        prog="reader.py", description="Look at, sample or get facts in the mLAMA 1.1 layout."
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
-    _add_selection(commands.add_parser("stats", help="facts, relations and templates per language"))
-    sample = commands.add_parser("sample", help="random filled templates as a LaTeX table")
-    _add_selection(sample)
-    sample.add_argument(
-        "-n", "--number", type=whole_number(1), default=3, help="facts per language (default: 3)"
-    )
-    sample.add_argument(
-        "--seed",
-        type=seed_number,
-        default=0,
-        help="the same seed draws the same facts (default: 0)",
-    )
-    getting = commands.add_parser(
-        "download", help="get the published zip (about 40 MB); goes on where it was cut"
-    )
-    getting.add_argument(
-        "path",
-        type=Path,
-        nargs="?",
-        default=Path("data/mlama1.1.zip"),
-        help="where to put it (default: %(default)s)",
-    )
-    getting.add_argument(
-        "--url",
-        default=os.environ.get(URL_VARIABLE, PUBLISHED_URL),
-        help=f"default: ${URL_VARIABLE} or {PUBLISHED_URL}",
-    )
-    getting.add_argument("--sha256", help="refuse a file with another checksum")
-    return parser
+Place = Annotated[
+    Path, Parameter(help="folder or zip in the mLAMA 1.1 layout; starter names what ships")
+]
+COMMANDS = {
+    "stats": ("fluent_mlama.reader:show_stats", "facts, relations and templates per language"),
+    "sample": ("fluent_mlama.reader:show_sample", "random filled templates as a LaTeX table"),
+    "download": ("fluent_mlama.reader:get_published", "get the published zip (about 40 MB)"),
+}
 
 
-def _add_selection(command: argparse.ArgumentParser) -> None:
-    command.add_argument("path", type=Path, help="folder or zip in the mLAMA 1.1 layout")
-    command.add_argument(
-        "-l",
-        "--languages",
-        type=split_list,
-        help="comma-separated codes (default: all that are there)",
-    )
-    command.add_argument(
-        "-r", "--relations", type=split_list, help="comma-separated relations (default: all)"
-    )
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(words: Sequence[str] | None = None) -> int:
     """The command line."""
-    chosen = _parser().parse_args(arguments)
-    if chosen.command == "download":
-        checksum = download(chosen.url, chosen.path, sha256=chosen.sha256)
-        print(f"{chosen.path}\nsha256 {checksum}")
-        return
-    for option in ("languages", "relations"):
-        if getattr(chosen, option) == []:
-            raise UserError(f"--{option} names none; leave it out for all that are there")
+    about = "Look at, sample or get facts in the mLAMA 1.1 layout."
+    return Commands("reader.py", about, COMMANDS).run(words)
+
+
+def show_stats(
+    path: Place, /, *, langs: Langs | None = None, relations: Relations | None = None
+) -> None:
+    """Print facts, relations and templates per language.
+
+    reader.py stats data/mlama1.1.zip -l ru,cs
+    """
     from tabulate import tabulate
 
-    data = MLama(chosen.path)
-    if chosen.command == "stats":
-        table = list(_stats_rows(data, chosen.languages, chosen.relations))
-        official = set(data.languages()) & set(OFFICIAL_LANGUAGES)
-        print(tabulate(table, headers="keys", tablefmt="simple"))
-        print(
-            f"{sum(row['facts'] for row in table)} facts; {len(official)} of the {len(OFFICIAL_LANGUAGES)} official languages are here"
-        )
-        return
-    drawn = data.sample(chosen.languages, chosen.relations, chosen.number, chosen.seed)
+    data = MLama(path)
+    table = list(_stats_rows(data, langs, relations))
+    official = set(data.languages()) & set(OFFICIAL_LANGUAGES)
+    print(tabulate(table, headers="keys", tablefmt="simple"))
+    print(
+        f"{sum(row['facts'] for row in table)} facts; {len(official)} of the {len(OFFICIAL_LANGUAGES)} official languages are here"
+    )
+
+
+def show_sample(
+    path: Place,
+    /,
+    *,
+    langs: Langs | None = None,
+    relations: Relations | None = None,
+    number: Annotated[Count, Parameter(name=["--number", "-n"])] = 3,
+    seed: Seed = 0,
+) -> None:
+    """Print random filled templates as a LaTeX table.
+
+        reader.py sample data/mlama1.1.zip -l ru,cs -r P19,P36
+
+    Args:
+        number: facts per language
+        seed: the same seed draws the same facts
+    """
+    from tabulate import tabulate
+
+    drawn = MLama(path).sample(langs, relations, number, seed)
     rows = [(lang, relation, " ".join(sentence.split())) for lang, relation, sentence in drawn]
     print(
         tabulate(
@@ -347,3 +325,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
             disable_numparse=True,
         )
     )
+
+
+def get_published(
+    path: Path = Path("data/mlama1.1.zip"),
+    /,
+    *,
+    url: str | None = None,
+    sha256: str | None = None,
+) -> None:
+    """Get the published zip (about 40 MB); goes on where it was cut.
+
+    Args:
+        path: where to put it
+        url: another address (default: $FLUENT_MLAMA_URL, else the published one)
+        sha256: refuse a file with another checksum
+    """
+    address = url or os.environ.get(URL_VARIABLE, PUBLISHED_URL)
+    checksum = download(address, path, sha256=sha256)
+    print(f"{path}\nsha256 {checksum}")

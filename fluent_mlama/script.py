@@ -11,40 +11,104 @@ Nothing here imports torch before the arguments and the data are known to be goo
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
+from cyclopts import Parameter
+
+from fluent_mlama.command_line import run_command
 from fluent_mlama.console import UserError, note
-from fluent_mlama.ranking.arguments import parse_arguments
+from fluent_mlama.options import ClusterOptions, File, Limit, LoadOptions, Name
+from fluent_mlama.ranking.arguments import DataOptions, ProtocolOptions, Run, settings_of
+from fluent_mlama.ranking.models import choose_models, read_models
+from fluent_mlama.ranking.settings import DEFAULT_MODEL
+from fluent_mlama.runner.models import each_model, require_all
 
 if TYPE_CHECKING:
     from fluent_mlama.processor import Processor
-    from fluent_mlama.ranking.arguments import Arguments
     from fluent_mlama.ranking.outputs import AskedModel
     from fluent_mlama.ranking.settings import Settings
     from fluent_mlama.ranking.summary import Summary
     from fluent_mlama.records.benchmark import Benchmark
     from fluent_mlama.scoring.contract import Scorer
 
+Model = Annotated[
+    Name | None,
+    Parameter(
+        group="the model",
+        show_default=lambda _: DEFAULT_MODEL,
+        help="Hugging Face id, folder, .gguf file, or smollm2, the embedded one; "
+        "several, comma-separated: one after the other, each into its own folder below --out",
+    ),
+]
+ModelList = Annotated[
+    File | None,
+    Parameter(
+        group="the model",
+        help="a model per line, with its own options behind it: NAME --revision X --folder Y",
+    ),
+]
+Out = Annotated[
+    File,
+    Parameter(group="where to", help="rank dumps; wide ones go to stats_wide likewise"),
+]
+Overwrite = Annotated[bool, Parameter(group="where to", help="rank again what is there")]
+QId = Annotated[Name, Parameter(group="which facts")]
 
-def main(arguments: Sequence[str] | None = None) -> int:
+
+def main(words: Sequence[str] | None = None) -> int:
     """Rank, explain one fact, or export the benchmark to another tool; returns the exit status."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if words is None else words)
     if words[:1] == ["export"]:
         from fluent_mlama.exporting.command import main as export
 
         return export(words[1:])
-    asked = parse_arguments(words)
-    if asked.subject:
-        return explain(asked)
-    if asked.models:
-        return rank_models(asked)
-    rank(asked, asked.benchmarks())
+    if words[:1] == ["explain"]:
+        return run_command(explain, words[1:], program="script.py explain")
+    return run_command(rank_files, words, program="script.py")
+
+
+def rank_files(
+    *,
+    data: DataOptions,
+    limit: Annotated[
+        Limit | None,
+        Parameter(
+            group="which facts",
+            help="score the first N rows only; candidates still come from the whole file",
+        ),
+    ] = None,
+    protocol: ProtocolOptions = ProtocolOptions(),
+    model: Model = None,
+    models: ModelList = None,
+    loading: LoadOptions = LoadOptions(),
+    where: ClusterOptions = ClusterOptions(),
+    out: Out = Path("stats"),
+    overwrite: Overwrite = False,
+) -> int:
+    """Rank facts with a language model: benchmark files in, rank dumps out.
+
+        script.py -l ru -r P19,P36 --model smollm2 --data starter --out stats/smollm2
+        script.py -l all --models models.txt --data starter --out stats/models
+
+    One fact, candidate by candidate: script.py explain --help
+    The benchmark in other tools' formats: script.py export --help
+    """
+    if models is not None and model is not None:
+        raise UserError("--model and --models exclude each other; give one of them")
+    settings = settings_of(
+        model or DEFAULT_MODEL, protocol, data, loading, limit=limit, out=out, overwrite=overwrite
+    )
+    several = read_models(models, settings) if models is not None else choose_models(settings)
+    run = Run(settings, data, where.cluster())
+    if several:
+        return rank_models(run, several)
+    rank(run, data.benchmarks())
     return 0
 
 
-def rank(asked: Arguments, benchmarks: Sequence[Benchmark]) -> list[Summary]:
+def rank(asked: Run, benchmarks: Sequence[Benchmark]) -> list[Summary]:
     """Rank every file that was asked for and is not ranked yet, then say what all of them show."""
     from fluent_mlama.ranking.outputs import asked_model
     from fluent_mlama.ranking.summary import format_summaries
@@ -66,12 +130,12 @@ def rank(asked: Arguments, benchmarks: Sequence[Benchmark]) -> list[Summary]:
     return summaries
 
 
-def rank_models(asked: Arguments) -> int:
+def rank_models(asked: Run, models: Sequence[Settings]) -> int:
     """Rank with each model in turn, one in memory at a time; where one fails the others go on, and the end tells of it."""
     from fluent_mlama.ranking.outputs import asked_model
     from fluent_mlama.ranking.summary import format_side_by_side
 
-    benchmarks, turns = asked.benchmarks(), asked.each()
+    benchmarks, turns = asked.data.benchmarks(), [asked.by(settings) for settings in models]
     waiting = [
         turn.settings
         for turn in turns
@@ -80,28 +144,17 @@ def rank_models(asked: Arguments) -> int:
     troubles = check_models(waiting)
     if len(troubles) == len(turns):
         raise UserError(f"none of the models can be loaded: {'; '.join(troubles)}")
-    done: dict[str, list[Summary]] = {}
-    failed = []
-    for number, turn in enumerate(turns, start=1):
-        settings = turn.settings
-        note(f"model {number} of {len(turns)}: {settings.model}, dumps in {settings.out}")
-        try:
-            done[settings.out.name] = rank(turn, benchmarks)
-        except OSError:  # a full disk is no model's fault
-            raise
-        except Exception as error:
-            failed.append(why_failed(settings.model, error))
-        if settings in waiting:
-            release()
-    if done:
-        print(f"\n{format_side_by_side(done)}")
-    if failed:
-        raise UserError(
-            f"{len(failed)} of {len(turns)} models failed, the same command tries them again; {'; '.join(failed)}"
-        )
-    note(
-        f"are the differences real: python stats.py compare --stats {','.join(str(turn.settings.out) for turn in turns)}"
+    done, failed = each_model(
+        turns,
+        lambda turn: (turn.settings.out.name, rank(turn, benchmarks)),
+        model=lambda turn: turn.settings.model,
+        place=lambda turn: turn.settings.out,
     )
+    if done:
+        print(f"\n{format_side_by_side(dict(done))}")
+    require_all(failed, len(turns))
+    places = ",".join(str(turn.settings.out) for turn in turns)
+    note(f"are the differences real: python stats.py compare --stats {places}")
     return 0
 
 
@@ -123,28 +176,7 @@ def check_models(waiting: Sequence[Settings]) -> list[str]:
     return troubles
 
 
-def why_failed(model: str, error: Exception) -> str:
-    """In one line, why a model's turn ended; what nobody foresaw keeps its traceback as well."""
-    from fluent_mlama.scoring.failures import is_out_of_memory, memory_error
-
-    if isinstance(error, UserError):
-        return str(error) if model in str(error) else f"{model}: {error}"
-    if is_out_of_memory(error):
-        return str(memory_error(model))
-    traceback.print_exception(error)
-    return f"{model}: {type(error).__name__}: {error}"
-
-
-def release() -> None:
-    """Free the memory of the model that has had its turn."""
-    from fluent_mlama.scoring.devices import release_memory
-
-    release_memory()
-
-
-def unranked(
-    asked: Arguments, processors: Sequence[Processor], model: AskedModel
-) -> list[Processor]:
+def unranked(asked: Run, processors: Sequence[Processor], model: AskedModel) -> list[Processor]:
     """The files that are not ranked yet; an output folder that cannot take them is a ``UserError`` before any model is loaded."""
     from fluent_mlama.records.atomic import check_writable
     from fluent_mlama.runner.run import tidy
@@ -184,19 +216,19 @@ def tell_untouched(
             note(f"{one.label}: {one.outputs.dump} or its wide twin {NOT_AS_WRITTEN}")
 
 
-def open_processors(asked: Arguments, benchmarks: Sequence[Benchmark]) -> list[Processor]:
+def open_processors(asked: Run, benchmarks: Sequence[Benchmark]) -> list[Processor]:
     """A processor for each of these files, all in one output folder."""
     from fluent_mlama.processor import Processor
     from fluent_mlama.ranking.outputs import Folder
 
-    folder = Folder(asked.settings, asked.source())
+    folder = Folder(asked.settings, asked.data.source())
     processors = [Processor(benchmark, asked.settings, folder) for benchmark in benchmarks]
     if asked.settings.overwrite:
         folder.replaced = tuple(one.outputs for one in processors)
     return processors
 
 
-def load(asked: Arguments) -> Scorer:
+def load(asked: Run) -> Scorer:
     """The scorer, on whatever device; from here on torch is there."""
     from fluent_mlama.scoring.causal import load_scorer
     from fluent_mlama.scoring.executors import load_in
@@ -212,13 +244,30 @@ def load(asked: Arguments) -> Scorer:
     return scorer
 
 
-def explain(asked: Arguments) -> int:
-    """Print one subject's prompts, tokens, candidates and scores, best first."""
+def explain(
+    *,
+    data: DataOptions,
+    subject: Annotated[QId, Parameter(help="sub_uri of the fact, for example Q7251")],
+    object: Annotated[
+        QId | None, Parameter(help="obj_uri, where the subject has several objects")
+    ] = None,
+    protocol: ProtocolOptions = ProtocolOptions(),
+    model: Annotated[Model, Parameter(help="as in ranking, one")] = None,
+    loading: LoadOptions = LoadOptions(),
+) -> None:
+    """Print one fact's prompts, tokens, candidates and scores, best first.
+
+    script.py explain -l ru -r P101 --subject Q7251 --model smollm2 --data starter
+    """
     from fluent_mlama.ranking.explain import explain_task, only_subject
 
+    settings = settings_of(model or DEFAULT_MODEL, protocol, data, loading)
+    if choose_models(settings):
+        raise UserError(f"--model {model}: explain asks one model; name one")
+    run = Run(settings, data)
     tasks = [
-        only_subject(one.task(), asked.subject, asked.object)
-        for one in open_processors(asked, asked.benchmarks())
+        only_subject(one.task(), subject, object or "")
+        for one in open_processors(run, data.benchmarks())
     ]
     left_out = [
         f"{task.benchmark.name} row {row}: {reason}"
@@ -233,10 +282,8 @@ def explain(asked: Arguments) -> int:
             if left_out
             else f"is in none of {names}; check the id"
         )
-        raise UserError(
-            f"--subject {asked.subject}{f' --object {asked.object}' if asked.object else ''} {why}"
-        )
-    scorer = load(asked)
+        fact = f"--subject {subject}" + (f" --object {object}" if object else "")
+        raise UserError(f"{fact} {why}")
+    scorer = load(run)
     for task in asking:
-        print(explain_task(task, scorer, asked.settings.arithmetic))
-    return 0
+        print(explain_task(task, scorer, settings.arithmetic))

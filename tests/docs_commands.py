@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from cyclopts import App
+
 from fluent_mlama.console import UserError
 
 _FENCE = re.compile(
@@ -159,17 +161,23 @@ class Parsed(Exception):
 @contextlib.contextmanager
 def parsing_only() -> Iterator[None]:
     """Inside, a command stops where its arguments have been parsed (and their types checked)."""
-    original = argparse.ArgumentParser.parse_args
+    original, call = argparse.ArgumentParser.parse_args, App.__call__
 
     def parse(self: argparse.ArgumentParser, *words: object, **named: object) -> NoReturn:
         original(self, *words, **named)  # type: ignore[call-overload]
         raise Parsed
 
+    def parse_app(self: App, words: object = None, **_: object) -> NoReturn:
+        self.parse_args(words, exit_on_error=False, print_error=False)  # type: ignore[arg-type]
+        raise Parsed
+
     argparse.ArgumentParser.parse_args = parse  # type: ignore[method-assign,assignment]
+    App.__call__ = parse_app  # type: ignore[method-assign,assignment]
     try:
         yield
     finally:
         argparse.ArgumentParser.parse_args = original  # type: ignore[method-assign]
+        App.__call__ = call  # type: ignore[method-assign]
 
 
 def run_command(command: str, root: Path, *, parse_only: bool = False) -> str:

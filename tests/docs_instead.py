@@ -112,7 +112,7 @@ INSTEAD: dict[str, Instead] = {
         PARSE,
         "python stats.py compare --stats stats/starter/paper --against stats/starter/corrected --tables tables/models",
     ),
-    "python stats.py compare --stats stats/starter/corrected --own-form --tables tables/mine": Instead(
+    "python stats.py compare --stats stats/starter/corrected --all-forms --tables tables/mine": Instead(
         LONG, PARSE, AS_WRITTEN
     ),
     "python script.py -l all --data fixed_data/starter --model smollm2,models/mine,EleutherAI/pythia-410m --out stats/models": Instead(
@@ -235,7 +235,7 @@ INSTEAD: dict[str, Instead] = {
         "python -m probes.zhoblimp evaluate --model smollm2 --data fluent_mlama/zhoblimp/content/zh/pairs --per-paradigm 1 --out results",
         AS_WRITTEN,
     ),
-    "python -m probes.zhoblimp evaluate --model A --model B --data ZhoBLiMP.tar.gz --linking all --unigram corpus.txt "
+    "python -m probes.zhoblimp evaluate --model A --model B --data ZhoBLiMP.tar.gz --linking all --unigrams corpus.txt "
     "--human human_validation_result.csv --out results": Instead(PLACEHOLDER, PARSE),
     "python -m probes.zhoblimp serve --projects zhoblimp_projects": Instead(WRITES, PARSE),
     "python -m probes.zhoblimp generate --templates FOLDER/paradigms --out pairs -n 300 --seed 0": Instead(
@@ -255,10 +255,10 @@ INSTEAD: dict[str, Instead] = {
         LONG,
         "python -m probes.zhoblimp train --corpus pairs --size tiny --tokenizer char --tokens 500 --context 128 --batch 1 --out suite/14M",
     ),
-    "python -m probes.zhoblimp evaluate --model suite/14M --revisions ALL --unigram suite/14M/unigram.json --data ZhoBLiMP.tar.gz "
+    "python -m probes.zhoblimp evaluate --model suite/14M --revisions ALL --unigrams suite/14M/unigram.json --data ZhoBLiMP.tar.gz "
     "--out results": Instead(
         PLACEHOLDER,
-        "python -m probes.zhoblimp evaluate --model suite/14M --revisions ALL --unigram suite/14M/unigram.json --data pairs "
+        "python -m probes.zhoblimp evaluate --model suite/14M --revisions ALL --unigrams suite/14M/unigram.json --data pairs "
         "--per-paradigm 1 --out results/14M",
     ),
     "accelerate launch -m probes.zhoblimp train …": Instead(HARDWARE, "accelerate launch --help"),

@@ -91,7 +91,7 @@ def _corrected_cells(v: str, draw: random.Random) -> dict[str, object]:
         f"{v}_rank": float(rank),
         f"{v}_rank_min": rank,
         f"{v}_rank_max": rank,
-        f"{v}_own_rank": float(rank),
+        f"{v}_all_forms_rank": float(rank),
         f"{v}_logprob": -draw.random() * 20,
         f"{v}_top1_correct": int(rank == 1),
         f"{v}_top3_correct": int(rank <= 3),

@@ -51,7 +51,7 @@ ALLOWED: dict[str, set[str]] = {
     "locating": set(),
     "scoring": {"linking"},
     "linking": set(),
-    "runner": {"records", CONTRACT},
+    "runner": {"records", "scoring"},
     "ranking": {"runner", "records", "linking", *LIGHT},
     "reporting": {"records", "ranking", "linking"},
     "exporting": {"records", "ranking"},

@@ -12,7 +12,7 @@ from fluent_mlama.command_line import Commands, run_command
 from fluent_mlama.options import ClusterOptions, Cutoffs, Files, Langs, Limit, LoadOptions, Seed
 
 Stats = Annotated[Files, Parameter(help="rank dumps")]
-LOADING, WHERE = LoadOptions(), ClusterOptions()
+
 seen: dict[str, object] = {}
 
 
@@ -24,8 +24,8 @@ def command(
     seed: Seed = 0,
     limit: Limit | None = None,
     dry: bool = False,
-    loading: LoadOptions = LOADING,
-    where: ClusterOptions = WHERE,
+    loading: LoadOptions = LoadOptions(),
+    where: ClusterOptions = ClusterOptions(),
 ) -> None:
     """Look at something.
 

@@ -146,8 +146,7 @@ def test_accuracy_as_the_harness_counts_it_is_r_at_1_ties_included() -> None:
             f"Q{n}",
             f"Q1{n % 3}",
             f"Město{n % 3}",
-            form=f"Městě{n % 3}",
-            aliases="Tower|||Burg" if n % 3 == 0 else "",
+            form=f"Městě{n % 3}" if n % 3 else "Brně",
         )
         for n in range(9)
     ]
@@ -243,8 +242,8 @@ def test_what_bear_cannot_hold_is_listed_with_its_reason(tmp_path: Path) -> None
         fact("Q1", "Q11", "Praha"),
         fact("Q1", "Q12", "Brno"),
         fact("Q2", "Q13", "Zlín", tail=" a [Y]."),
-        fact("Q3", "Q14", "Most", aliases="Bridge|||MOSTEK"),
-        fact("Q4", "Q15", "Mostek"),
+        fact("Q3", "Q14", "Most"),
+        fact("Q4", "Q15", "MOST"),
         fact("Q5", "Q16", "Cheb"),
         fact("Q6", "Q17", "ERROR", form="ERROR"),
     )

@@ -154,7 +154,7 @@ def test_qe_command_with_comet_resumes_over_files(
         str(tmp_path / "tables"),
         "--graphs",
         str(tmp_path / "graphs"),
-        "--pairs-a-call",
+        "--pairs-per-call",
         "10",
     ]
     comet.mode("crash-after:4")
@@ -342,7 +342,7 @@ def test_class_from_a_notebook(tmp_path: Path) -> None:
         "qe_correlations.tsv",
     ]
     assert all(path.is_file() for path in paths)
-    with pytest.raises(TypeError, match="no option colour"):
+    with pytest.raises(TypeError, match="colour"):
         check.quality(colour=1)
 
 

@@ -422,7 +422,6 @@ def test_templates_need_one_of_each_slot_before_any_model_is_loaded(
     [
         (["--langs", "xx"], "unknown language 'xx'"),
         (["--langs", "de"], "no language de"),
-        (["--langs", ""], "--langs names none"),
         (["--relations", "P9999"], "no language of en, it, ja has P9999"),
     ],
 )

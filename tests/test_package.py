@@ -63,10 +63,8 @@ def test_every_file_of_the_package_is_in_the_wheel(installed: Path, root: Path) 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([command, "--help"])
-    assert ended.value.code == 0
-    assert "usage" in capsys.readouterr().out
+    assert main([command, "--help"]) == 0
+    assert "Usage" in capsys.readouterr().out
 
 
 def test_an_unknown_command_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -356,7 +356,7 @@ def test_the_corrected_protocol_from_the_same_class(tmp_path: Path) -> None:
     record = read_run(processor.outputs.run)
     assert record.rows_left_out == {"gt: blank-prompt": 4, "gt: not-found": 3}
     assert (
-        "|tok:joint|bos:0|corrected|rules:1|pool:50|sample:sha256-of-entity,seed:0|ties:mid-rank|"
+        "|tok:joint|bos:0|corrected|rules:2|pool:50|sample:sha256-by-subject,seed:0,valid:"
         in record.signature
     )
     assert (record.extras["rows_with_few_distractors"], record.extras["straddling_candidates"]) == (
@@ -365,12 +365,12 @@ def test_the_corrected_protocol_from_the_same_class(tmp_path: Path) -> None:
     )
     scores = read_scores(processor.outputs.scores)
     fact = scores[(scores["row"] == 0) & (scores["verbalisation"] == "gt")]
-    best = fact.groupby("entity")["logprob"].max().sort_values(ascending=False)
+    assert fact["own"].all() and not fact["entity"].duplicated().any()
+    best = fact.set_index("entity")["logprob"].sort_values(ascending=False)
     gold = benchmark.table.loc[0, "obj_uri"]
     assert dump.table.loc[0, "gt_rank"] == 1 + best.index.get_loc(gold)
     assert dump.table.loc[0, "gt_logprob"] == best[gold]
-    own = fact[fact["own"]].set_index("entity")["logprob"].sort_values(ascending=False)
-    assert dump.table.loc[0, "gt_own_rank"] == 1 + own.index.get_loc(gold)
+    assert dump.table["gt_all_forms_rank"].isna().all()
     assert processor.summary().few_distractors == 23
 
 

@@ -164,7 +164,7 @@ def test_a_benchmark_with_a_nul_is_not_written(tmp_path: Path) -> None:
 def test_a_corrected_dump_comes_back(tmp_path: Path) -> None:
     table = facts(("Čad", "NA"), ("Peru", "Lima")).astype("object")
     table["aliases"] = pd.Series([[], ["Lima"]], dtype="object")
-    numbers = {"rank": [1.5, 2.0], "rank_min": [1, 2], "rank_max": [2, 2], "own_rank": [math.nan, 1.0], "logprob": [-3.25, -1e-30],
+    numbers = {"rank": [1.5, 2.0], "rank_min": [1, 2], "rank_max": [2, 2], "all_forms_rank": [math.nan, 1.0], "logprob": [-3.25, -1e-30],
                "top1_correct": [0, 0], "top3_correct": [1, 1], "prompt_prob": [0.0, -math.inf]}  # fmt: skip
     for part, values in numbers.items():
         table[f"gt_{part}"] = values

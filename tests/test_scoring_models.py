@@ -267,9 +267,9 @@ def test_too_little_memory_is_seen_before_loading(
 
 def test_quantising_needs_bitsandbytes(folder: Path) -> None:
     with pytest.raises(UserError, match="bitsandbytes|choose 4bit or 8bit"):
-        models.load_model(str(folder), device="cpu", quantise="4bit")
+        models.load_model(str(folder), device="cpu", quantization="4bit")
     with pytest.raises(UserError, match="choose 4bit or 8bit"):
-        models.load_model(str(folder), device="cpu", quantise="2bit")
+        models.load_model(str(folder), device="cpu", quantization="2bit")
 
 
 def test_unfinished_conversion_leaves_nothing(

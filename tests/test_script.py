@@ -15,7 +15,7 @@ import pytest
 
 from fluent_mlama import script
 from fluent_mlama.console import run_main
-from fluent_mlama.ranking.arguments import Arguments
+from fluent_mlama.ranking.arguments import Run
 from fluent_mlama.records.benchmark import write_benchmark
 from fluent_mlama.records.dump import find_dumps, read_dump
 from fluent_mlama.records.source import open_source
@@ -36,7 +36,7 @@ class Desk:
         monkeypatch.chdir(folder)
         monkeypatch.setattr(script, "load", self._load)
 
-    def _load(self, asked: Arguments) -> StandInScorer:
+    def _load(self, asked: Run) -> StandInScorer:
         self.scorers.append(StandInScorer(asked.settings.model))
         return self.scorers[-1]
 
@@ -159,14 +159,14 @@ def test_the_papers_own_line_works_as_it_stands(
 
 
 def test_what_was_typed_about_the_model_reaches_the_engine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from fluent_mlama.ranking.arguments import parse_arguments
-
-    words = "-l cs --model m --revision r --dtype bfloat16 --device cpu --quantise 8bit --trust-remote-code --path plain --token-budget 64"
-    asked = parse_arguments(words.split())
-    assert asked.settings.loading() == {
-        "device": "cpu", "dtype": "bfloat16", "revision": "r", "device_map": None, "trust_remote_code": True, "quantise": "8bit",
+    seen: list[Run] = []
+    monkeypatch.setattr(script, "rank", lambda run, _: seen.append(run))
+    words = "--revision r --dtype bfloat16 --device cpu --quantization 8bit --trust-remote-code --scoring-method plain"
+    desk.type("-l", "cs", "--model", "m", *words.split(), "--token-budget", "64")
+    assert seen[0].settings.loading() == {
+        "device": "cpu", "dtype": "bfloat16", "revision": "r", "device_map": None, "trust_remote_code": True, "quantization": "8bit",
         "path": "plain", "token_budget": 64,
     }  # fmt: skip
 
@@ -197,12 +197,15 @@ def test_two_files_for_one_relation_ask_for_a_spec(desk: Desk) -> None:
     status, _, err = desk.type("-l", "cs", "-r", "P19")
     assert (
         status == 2
-        and "cs_P19_nogpt.tsv, cs_P19_test.tsv): choose one with --spec nogpt or --spec test" in err
+        and "cs_P19_nogpt.tsv, cs_P19_test.tsv): choose one with --variant nogpt or --variant test"
+        in err
     )
-    status, out, _ = desk.type("-l", "cs", "-r", "P19", "--spec", "nogpt")
+    status, out, _ = desk.type("-l", "cs", "-r", "P19", "--variant", "nogpt")
     assert status == 0 and re.search(r"cs +P19 +9 ", out)
-    status, _, err = desk.type("-l", "cs", "--spec", "20prompt")
-    assert status == 2 and "no file of spec '20prompt' in fixed_data: there are nogpt, test" in err
+    status, _, err = desk.type("-l", "cs", "--variant", "20prompt")
+    assert (
+        status == 2 and "no file of variant '20prompt' in fixed_data: there are nogpt, test" in err
+    )
 
 
 def test_modes_that_contradict_the_columns_are_refused(desk: Desk) -> None:
@@ -321,7 +324,8 @@ def test_a_full_disk_gets_one_line_and_the_run_goes_on_afterwards(
 @pytest.mark.parametrize(
     "words",
     [
-        ("--out", "a" * 300), ("--data", "a" * 300), ("--out", ""), ("--model", " "), ("--limit", "²"), ("-r", ""), ("--arith", "exact"),
+        ("--out", "a" * 300), ("--data", "a" * 300), ("--out", ""), ("--model", " "), ("--limit", "²"), ("-r", ""),
+        ("--logprob-precision", "exact"),
     ],
 )  # fmt: skip
 def test_odd_values_get_one_line(desk: Desk, words: tuple[str, str]) -> None:
@@ -376,7 +380,7 @@ def test_nothing_heavy_is_imported_before_the_arguments_are_good(root: Path, des
             command, cwd=desk.folder, env=environment, capture_output=True, text=True, check=True
         ).stdout.splitlines()[-2:]
 
-    assert run("--help") == ["SystemExit", "False False"]
+    assert run("--help")[1] == "False False"
     assert run("-l", "xx") == ["UserError", "False False"]
     assert run("-l", "cs", "-r", "P9999") == ["UserError", "False True"]
     bad = subprocess.run(

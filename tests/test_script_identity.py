@@ -166,9 +166,11 @@ def test_a_model_that_is_gone_cannot_be_compared_and_that_is_said(world: Path, r
 
 
 def test_options_that_change_the_candidates_stand_in_the_signature(rank: Rank, world: Path) -> None:
-    rank("--protocol", "corrected", "--no-aliases", "--out", "stats/c")
+    rank("--protocol", "corrected", "--forms", "all", "--out", "stats/c")
     signature = read_run(world / f"stats/c/{DUMP}.run.json").signature
-    assert "|corrected|rules:1+no-aliases|pool:50|sample:sha256-of-entity,seed:0|" in signature
+    assert (
+        "|corrected|rules:2+all-forms|pool:50|sample:sha256-by-subject,seed:0,valid:" in signature
+    )
     rank("--drop-empty-objects", "--out", "stats/p")
     assert (
         "|paper|rules:1+drop-empty-objects|"

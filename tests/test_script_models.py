@@ -10,8 +10,9 @@ import pytest
 
 from fluent_mlama import script
 from fluent_mlama.console import UserError, run_main
-from fluent_mlama.ranking.arguments import Arguments, parse_arguments
-from fluent_mlama.ranking.models import folder_name
+from fluent_mlama.ranking.arguments import Run
+from fluent_mlama.ranking.models import choose_models, folder_name, read_models
+from fluent_mlama.ranking.settings import Settings
 from fluent_mlama.records.benchmark import write_benchmark
 from fluent_mlama.records.dump import find_dumps
 from fluent_mlama.records.source import open_source
@@ -28,7 +29,7 @@ class Loader:
         self.alive_before: list[int] = []
         self.scorers: list[weakref.ref[StandInScorer]] = []
 
-    def __call__(self, asked: Arguments) -> StandInScorer:
+    def __call__(self, asked: Run) -> StandInScorer:
         self.alive_before.append(sum(scorer() is not None for scorer in self.scorers))
         model = asked.settings.model
         self.loaded.append(model)
@@ -106,7 +107,7 @@ def test_each_has_its_own_folder_and_is_gone_before_the_next_is_loaded(desk: Des
         ["org/A", "B", "org/c.gguf"],
         [0, 0, 0],
     )
-    assert "model 2 of 3: B, dumps in stats/run/B\n" in err
+    assert "model 2 of 3: B, results in stats/run/B\n" in err
     assert err.endswith("compare --stats stats/run/A,stats/run/B,stats/run/c\n")
     table = out.rpartition("signature")[2]
     head, _, *rows = table.partition("lang")[2].splitlines()
@@ -171,30 +172,27 @@ def test_a_file_lists_models_with_options_of_their_own(tmp_path: Path) -> None:
     listed = tmp_path / "models.txt"
     listed.write_text(
         "# models\n\norg/A --dtype float16 --revision step1 # early\n"
-        'org/A --folder A-late --quantise 8bit\n"my models\\B#1.gguf" --token-budget 64 --trust-remote-code\n',
+        'org/A --folder A-late --quantization 8bit\n"my models\\B#1.gguf" --token-budget 64 --trust-remote-code\n',
         encoding="utf-8",
     )
-    asked = parse_arguments(
-        ["-l", "cs", "--models", str(listed), "--dtype", "bfloat16", "--out", "stats/run"]
-    )
+    base = Settings(dtype="bfloat16", out=Path("stats/run"))
     found = [
         (
             one.model,
             one.dtype,
             one.revision,
-            one.quantise,
+            one.quantization,
             one.token_budget,
             one.trust_remote_code,
             str(one.out),
         )
-        for one in asked.models
+        for one in read_models(listed, base)
     ]
     assert found == [
         ("org/A", "float16", "step1", None, None, False, "stats/run/A"),
         ("org/A", "bfloat16", None, "8bit", None, False, "stats/run/A-late"),
         ("my models\\B#1.gguf", "bfloat16", None, None, 64, True, "stats/run/B-1"),
     ]
-    assert [one.settings for one in asked.each()] == list(asked.models)
 
 
 def test_one_model_in_a_file_has_its_folder_too_and_one_on_the_command_line_has_not(
@@ -209,7 +207,7 @@ def test_one_model_in_a_file_has_its_folder_too_and_one_on_the_command_line_has_
 
 def test_a_path_with_a_comma_is_one_model(desk: Desk) -> None:
     (desk.folder / "a,b").mkdir()
-    assert parse_arguments(["-l", "cs", "--model", "a,b"]).models == ()
+    assert choose_models(Settings(model="a,b")) == ()
 
 
 @pytest.mark.parametrize(
@@ -235,7 +233,7 @@ def test_the_folder_of_this_folder_is_its_own_name(desk: Desk) -> None:
             "A --folder B\nB",
             "models A and B would both keep their dumps in stats/run/B",
         ),
-        (["--models", "m.txt", "--model", "A"], "A", "not allowed with argument"),
+        (["--models", "m.txt", "--model", "A"], "A", "exclude each other"),
     ],
 )
 def test_one_line_and_nothing_loaded(desk: Desk, words: list[str], lines: str, told: str) -> None:

@@ -19,7 +19,7 @@ from fluent_mlama.reporting.measures import (
     mean_rank,
     recall_at,
 )
-from fluent_mlama.reporting.selection import SHORT_RULES, kept_rows
+from fluent_mlama.reporting.selection import SHORT_RULES, RowRules, kept_rows
 from fluent_mlama.reporting.three_formats import write_tables
 
 
@@ -170,4 +170,4 @@ def test_signature_names_the_runs(tmp_path: Path) -> None:
 def test_short_prompts_fall_to_the_rule() -> None:
     table = rank_table(small_dump())
     table.facts.loc[3, "gt_prompt"] = "P "
-    assert [len(kept_rows(table, rule)) for rule in SHORT_RULES] == [11, 11, 12]
+    assert [len(kept_rows(table, RowRules(rule))) for rule in SHORT_RULES] == [11, 11, 12]

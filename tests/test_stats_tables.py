@@ -27,7 +27,7 @@ from fluent_mlama.reporting.measures import (
     share_of_minus_infinity,
 )
 from fluent_mlama.reporting.quality import correlations, gains, read_quality_gains, retrieval_gains
-from fluent_mlama.reporting.selection import R8, R8_INFLECTION, R15, R16, SLAVIC, select
+from fluent_mlama.reporting.selection import R8, R8_INFLECTION, R15, R16, SLAVIC, RowRules, select
 
 HERE = Path(__file__).parent / "data"
 SEVEN = "ru,cs,uk,hr,es,zh,id"
@@ -206,7 +206,9 @@ def macro_values(narrow: DumpFolder) -> dict[str, pd.DataFrame]:
     return {
         **{f"R@{k}": macro(paper, recall_at(k)) for k in range(1, 6)},
         "mean best rank": macro(paper, mean_rank),
-        "R@1, no exclude_short": macro(select(narrow, SLAVIC, R15, rule="no"), recall_at(1)),
+        "R@1, no exclude_short": macro(
+            select(narrow, SLAVIC, R15, rules=RowRules("no")), recall_at(1)
+        ),
         "R@1, R16 (Fig. 3)": macro(sixteen, recall_at(1)),
         "R@5, R16 (Fig. 3)": macro(sixteen, recall_at(5)),
         "infl delta R8n": macro(select(narrow, SLAVIC, R8_INFLECTION), mean_inflection_delta),

@@ -12,6 +12,7 @@ from transformers import GPTNeoXForCausalLM, PreTrainedTokenizerFast
 
 from fluent_mlama.console import UserError
 from fluent_mlama.linking import parse_linking
+from fluent_mlama.options import LoadOptions
 from fluent_mlama.zhoblimp.data import PairRow, read_pairs
 from fluent_mlama.zhoblimp.evaluate import chosen_rows
 from fluent_mlama.zhoblimp.measures import make_result
@@ -66,7 +67,9 @@ def plainly(scorer: Any, text: str, first: int) -> float:
 @pytest.mark.parametrize("kind", ["adds", "leaves", "none"])
 def test_bos_stands_once_in_front_and_eos_where_there_is_no_bos(kind: str, tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "model", kind)
-    scorer = load(Target(str(folder), str(folder), None), device="cpu", dtype="float32")
+    scorer = load(
+        Target(str(folder), str(folder), None), LoadOptions(device="cpu", dtype="float32")
+    )
     first = 2 if kind == "none" else 1
     frame = score_pairs(scorer, ROWS, Place(tmp_path / "out", "main"), "tiny")
     for row in frame.itertuples():
@@ -97,7 +100,9 @@ def test_the_page_scores_with_a_model_that_it_loads_once(tmp_path: Path) -> None
 
 def test_a_sentence_too_long_for_the_model_is_named_and_not_cut(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "model", "leaves", context=6)
-    scorer = load(Target(str(folder), str(folder), None), device="cpu", dtype="float32")
+    scorer = load(
+        Target(str(folder), str(folder), None), LoadOptions(device="cpu", dtype="float32")
+    )
     with pytest.raises(UserError, match="a: pair 0 cannot be scored by tiny"):
         score_pairs(scorer, ROWS, Place(tmp_path / "out", "main"), "tiny")
 

@@ -5,16 +5,21 @@ Answers are kept batch by batch; the same command goes on where it stopped. Noth
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from fluent_mlama.console import UserError, note, progress_bar, whole_number
+from cyclopts import Parameter
+
+from fluent_mlama.console import UserError, note, progress_bar
 from fluent_mlama.cpopqa.answers import Store
-from fluent_mlama.cpopqa.items import Item, read_items
-from fluent_mlama.cpopqa.rank import add_common, chosen, default_label
+from fluent_mlama.cpopqa.items import Item
+from fluent_mlama.cpopqa.rank import AskOptions
+from fluent_mlama.options import Count, LoadOptions
 from fluent_mlama.ranking.settings import without_home
 from fluent_mlama.runner.locks import locked
+from fluent_mlama.runner.models import each_model, require_all
 from fluent_mlama.scoring.identity import model_identity
 
 METHOD = "written"
@@ -24,79 +29,95 @@ KEPT_AT_A_TIME = 20
 FAILURES_IN_A_ROW = 20
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``ask``."""
-    add_common(parser)
-    local = parser.add_argument_group("local model")
-    local.add_argument(
-        "--batch", type=whole_number(1), default=16, help="questions a forward (default 16)"
-    )
-    local.add_argument("--device", default="auto")
-    local.add_argument("--dtype", default="auto")
-    service = parser.add_argument_group("endpoint")
-    service.add_argument(
-        "--endpoint",
-        action="store_true",
-        help="ask the OpenAI interface for --model (key: OPENAI_API_KEY)",
-    )
-    service.add_argument(
-        "--base-url",
-        help="of an OpenAI-compatible server; turns --endpoint on (default: OPENAI_BASE_URL)",
-    )
-    service.add_argument(
-        "--workers",
-        type=whole_number(1),
-        default=4,
-        help="requests under way at a time (default 4)",
-    )
+@Parameter(name="*", group="endpoint")
+@dataclass(frozen=True, kw_only=True)
+class EndpointOptions:
+    """An OpenAI-compatible service."""
+
+    endpoint: bool = False
+    """ask the OpenAI interface for --model (key: OPENAI_API_KEY)"""
+    base_url: str | None = None
+    """of an OpenAI-compatible server; turns --endpoint on (default: OPENAI_BASE_URL)"""
+    workers: Count = 4
+    """requests under way at a time"""
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Ask what is not yet answered."""
-    if arguments.base_url and not arguments.base_url.startswith(("http://", "https://")):
+def ask(
+    *,
+    options: AskOptions,
+    batch: Count = 16,
+    loading: LoadOptions = LoadOptions(),
+    service: EndpointOptions = EndpointOptions(),
+) -> None:
+    """Let a model write its answers: a local causal model or an OpenAI-compatible endpoint.
+
+        fluent-mlama cpopqa ask --data popularity --model smollm2
+
+    Args:
+        batch: local model: questions per forward pass
+    """
+    url = service.base_url
+    if url and not url.startswith(("http://", "https://")):
         raise UserError(
-            f"--base-url {arguments.base_url}: give the address of a server, for example http://127.0.0.1:8000/v1"
+            f"--base-url {url}: give the address of a server, for example http://127.0.0.1:8000/v1"
         )
-    items = chosen(read_items(arguments.data), arguments.per_round)
-    endpoint = arguments.endpoint or bool(arguments.base_url)
-    store = Store(arguments.data, arguments.label or default_label(arguments.model, METHOD))
-    settings = {
-        "model": without_home(arguments.model),
-        "asked_revision": arguments.revision or "",
-        "method": METHOD,
-        "endpoint": endpoint,
-    }
-    if not endpoint:
-        settings |= {
-            "identity": model_identity(arguments.model, arguments.revision),
-            "device": arguments.device,
-            "dtype": arguments.dtype,
+    items = options.items()
+    remote = service.endpoint or bool(url)
+
+    def one(turn: tuple[str, Store]) -> None:
+        model, store = turn
+        settings: dict[str, Any] = {
+            "model": without_home(model),
+            "asked_revision": loading.revision or "",
+            "method": METHOD,
+            "endpoint": remote,
         }
-    with locked(store.lines):
-        done = store.begin(settings)
-        left = [item for item in items if item.id not in done]
-        if left:
-            started = time.perf_counter()
-            ask = ask_endpoint if endpoint else ask_local
-            facts = ask(arguments, left, store)
-            store.note(facts | {"last_run": [len(left), round(time.perf_counter() - started, 1)]})
-    print(f"{len(items)} questions are asked of {store.label}: {store.lines}")
-    return 0
+        if not remote:
+            settings |= {
+                "identity": model_identity(model, loading.revision),
+                "device": loading.device,
+                "dtype": loading.dtype,
+            }
+        with locked(store.lines):
+            done = store.begin(settings)
+            left = [item for item in items if item.id not in done]
+            if left:
+                started = time.perf_counter()
+                facts = (
+                    ask_endpoint(model, left, store, service)
+                    if remote
+                    else ask_local(model, left, store, loading, batch)
+                )
+                last_run = [len(left), round(time.perf_counter() - started, 1)]
+                store.note(facts | {"last_run": last_run})
+        print(f"{len(items)} questions are asked of {store.label}: {store.lines}")
+
+    turns = list(options.stores(METHOD).items())
+    _, failed = each_model(
+        turns, one, model=lambda turn: turn[0], place=lambda turn: turn[1].lines.parent
+    )
+    require_all(failed, len(turns))
 
 
 def ask_local(
-    arguments: argparse.Namespace, items: Sequence[Item], store: Store
+    model: str, items: Sequence[Item], store: Store, loading: LoadOptions, batch_size: int
 ) -> dict[str, object]:
     """Answers of a model on this machine; returns what it was."""
     from fluent_mlama.cpopqa.writing import Writer
     from fluent_mlama.scoring.models import load_model
 
     loaded = load_model(
-        arguments.model, device=arguments.device, dtype=arguments.dtype, revision=arguments.revision
+        model,
+        device=loading.device,
+        dtype=loading.dtype,
+        revision=loading.revision,
+        device_map=loading.device_map,
+        trust_remote_code=loading.trust_remote_code,
+        quantization=loading.quantization,
     )
     writer = Writer(loaded)
     with progress_bar(total=len(items), unit="questions", label=store.label) as bar:
-        for batch in batches(items, arguments.batch):
+        for batch in batches(items, batch_size):
             texts = writer.write([item.prompt for item in batch], budget(batch[0]))
             store.add(
                 {"id": item.id, "text": text} for item, text in zip(batch, texts, strict=True)
@@ -106,15 +127,13 @@ def ask_local(
 
 
 def ask_endpoint(
-    arguments: argparse.Namespace, items: Sequence[Item], store: Store
+    model: str, items: Sequence[Item], store: Store, service: EndpointOptions
 ) -> dict[str, object]:
     """Answers of a service; a question it fails on stays open for the next run, a refusal is kept as an empty answer."""
     from fluent_mlama.translating.backend import FAILED
     from fluent_mlama.translating.openai_chat import ChatClient
 
-    client = ChatClient(
-        arguments.model, base_url=arguments.base_url, seed=0, workers=arguments.workers
-    )
+    client = ChatClient(model, base_url=service.base_url, seed=0, workers=service.workers)
     client.check()
     details: dict[str, int] = {}
     failed: list[str] = []

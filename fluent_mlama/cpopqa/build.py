@@ -5,24 +5,19 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Annotated, Literal
 
 import pandas as pd
+from cyclopts import Parameter
 
-from fluent_mlama.console import (
-    UserError,
-    note,
-    plain_number,
-    seed_number,
-    split_list,
-    whole_number,
-)
+from fluent_mlama.console import UserError, note, plain_number, split_list
 from fluent_mlama.cpopqa import calendars, countries
 from fluent_mlama.cpopqa.card import data_card
 from fluent_mlama.cpopqa.concepts import Concept, from_holidays, read_free, write_concepts
@@ -48,149 +43,132 @@ from fluent_mlama.cpopqa.popularity import (
     read_native,
     unmatched,
 )
+from fluent_mlama.options import Count, File, Files, Seed, whole_number
 from fluent_mlama.records.atomic import check_writable, write_text
 from fluent_mlama.records.table import format_table
 
 FEWEST_HOLIDAYS = 5
+Entries = Annotated[tuple[str, ...], Parameter(n_tokens=1)]
+Shots = Annotated[
+    int, Parameter(converter=whole_number(0, 10), n_tokens=1, help="worked examples in the prompt")
+]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``build``."""
-    value = parser.add_argument_group("popularity (at least one, unless --concepts holds it)")
-    value.add_argument(
-        "--ngrams",
-        action="append",
-        default=[],
-        metavar="TARGET=FILE",
-        help="Google Books export, e.g. US=us.json; may be repeated",
-    )
-    value.add_argument(
-        "--totals",
-        action="append",
-        default=[],
-        metavar="TARGET=FILE",
-        help="totalcounts of raw ngram files",
-    )
-    value.add_argument(
-        "--years",
-        default=f"{FIRST_YEAR}-{LAST_YEAR}",
-        help=f"years of the mean (default {FIRST_YEAR}-{LAST_YEAR})",
-    )
-    value.add_argument(
-        "--popularity",
-        type=Path,
-        action="append",
-        default=[],
-        help="CSV: holiday,target,frequency[,country,source]",
-    )
-    value.add_argument(
-        "--proxy",
-        action="store_true",
-        help=f"word frequencies as one target {PROXY}; for demonstrations",
-    )
-    what = parser.add_argument_group("concepts")
-    what.add_argument(
-        "--countries",
-        choices=("paper", "all"),
-        default="paper",
-        help="5 most and 5 least populous a continent, or all",
-    )
-    what.add_argument(
-        "--categories",
-        choices=("public", "all"),
-        default="public",
-        help="days off, or observances too",
-    )
-    what.add_argument(
-        "--holidays",
-        type=Path,
-        action="append",
-        default=[],
-        help="CSV of more holidays: holiday,country[,date,…]",
-    )
-    what.add_argument(
-        "--concepts",
-        type=Path,
-        help="CSV of other concepts: item,group and a column of numbers for each target",
-    )
-    what.add_argument("--noun", default="", help="what the concepts are (default: holidays)")
-    what.add_argument(
-        "--target-text",
-        action="append",
-        default=[],
-        metavar="TARGET=WORDS",
-        help="how questions call a target",
-    )
-    draw = parser.add_argument_group("questions")
-    draw.add_argument("--n", default="2,3,5", help="concepts a question (default 2,3,5)")
-    draw.add_argument("--rounds", type=whole_number(1), default=5)
-    draw.add_argument(
-        "--questions", type=whole_number(1), default=200, help="a round, target and n (default 200)"
-    )
-    draw.add_argument(
-        "--shots",
-        type=whole_number(0, 10),
-        default=3,
-        help="worked examples in the prompt (default 3)",
-    )
-    draw.add_argument("--seed", type=seed_number, default=0)
-    draw.add_argument(
-        "--wording", default=QUESTION, help="the question, with {concepts}, {target} and {options}"
-    )
-    parser.add_argument(
-        "--human", type=Path, help="CSV of people's rankings: rater,country,holiday,rank"
-    )
-    parser.add_argument("--out", type=Path, required=True)
+@Parameter(name="*", group="popularity (at least one, unless --concepts holds it)")
+@dataclass(frozen=True, kw_only=True)
+class PopularityOptions:
+    """Where frequencies come from."""
+
+    ngrams: Entries = ()
+    """TARGET=FILE: Google Books export, e.g. US=us.json; may be repeated"""
+    totals: Entries = ()
+    """TARGET=FILE: totalcounts of raw ngram files"""
+    years: str = f"{FIRST_YEAR}-{LAST_YEAR}"
+    """years of the mean"""
+    popularity: Files = ()
+    """CSV: holiday,target,frequency[,country,source]; may be repeated"""
+    proxy: Annotated[
+        bool, Parameter(help=f"word frequencies as one target {PROXY}; for demonstrations")
+    ] = False
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Build and write everything, then say in a few lines what there is."""
-    check_writable(arguments.out, "--out")
-    years = parse_years(arguments.years)
-    sizes = parse_sizes(arguments.n)
-    names = pairs(arguments.target_text, "--target-text")
+@Parameter(name="*", group="concepts")
+@dataclass(frozen=True, kw_only=True)
+class ConceptOptions:
+    """Which concepts are asked about."""
+
+    countries: Literal["paper", "all"] = "paper"
+    """5 most and 5 least populous per continent, or all"""
+    categories: Literal["public", "all"] = "public"
+    """days off, or observances too"""
+    holidays: Files = ()
+    """CSV of more holidays: holiday,country[,date,…]; may be repeated"""
+    concepts: File | None = None
+    """CSV of other concepts: item,group and a column of numbers for each target"""
+    noun: str = ""
+    """what the concepts are (default: holidays)"""
+    target_text: Entries = ()
+    """TARGET=WORDS: how questions call a target; may be repeated"""
+
+
+@Parameter(name="*", group="questions")
+@dataclass(frozen=True, kw_only=True)
+class QuestionOptions:
+    """How questions are drawn."""
+
+    n: str = "2,3,5"
+    """concepts per question"""
+    rounds: Count = 5
+    questions: Count = 200
+    """per round, target and n"""
+    shots: Shots = 3
+    seed: Seed = 0
+    wording: str = QUESTION
+    """the question, with {concepts}, {target} and {options}"""
+
+
+def build(
+    *,
+    value: PopularityOptions = PopularityOptions(),
+    what: ConceptOptions = ConceptOptions(),
+    draw: QuestionOptions = QuestionOptions(),
+    human: File | None = None,
+    out: File,
+) -> None:
+    """Concepts, their popularity and the questions, from calendars or from a CSV.
+
+        fluent-mlama cpopqa build --proxy --out popularity
+
+    Args:
+        human: CSV of people's rankings: rater,country,holiday,rank
+        out: folder of the benchmark
+    """
+    check_writable(out, "--out")
+    years = parse_years(value.years)
+    sizes = parse_sizes(draw.n)
+    names = pairs(what.target_text, "--target-text")
     dropped: list[calendars.Dropped] = []
     without: dict[str, list[tuple[str, str]]] = {}
-    if arguments.concepts is None:
-        found, dropped = calendars.collect(all_categories=arguments.categories == "all")
+    if what.concepts is None:
+        found, dropped = calendars.collect(all_categories=what.categories == "all")
         found = calendars.merge(
-            found, [one for path in arguments.holidays for one in calendars.read_extra(path)]
+            found, [one for path in what.holidays for one in calendars.read_extra(path)]
         )
-        chosen = choose(found, arguments.countries)
+        chosen = choose(found, what.countries)
         few = len(
             {one.iso2 for one in countries.countries().values() if one.un_member} - usable(found)
         )
         if few:
             note(f"{few} countries have fewer than {FEWEST_HOLIDAYS} holidays and are left out")
-        tables = popularity(arguments, found, years)
-        concepts = from_holidays(found, chosen, tables, arguments.noun or "holidays")
+        tables = popularity(value, found, years)
+        concepts = from_holidays(found, chosen, tables, what.noun or "holidays")
         targets, sources = list(tables), {target: table.source for target, table in tables.items()}
         without = {
             target: unmatched(table, [(one.name, one.group) for one in concepts])
             for target, table in tables.items()
         }
         sources["holidays"] = (
-            f"holidays {version('holidays')}, {calendars.YEARS[0]}-{calendars.YEARS[-1]}, {arguments.categories}"
+            f"holidays {version('holidays')}, {calendars.YEARS[0]}-{calendars.YEARS[-1]}, {what.categories}"
         )
     else:
-        refuse_calendar_options(arguments)
-        concepts, targets = read_free(arguments.concepts, arguments.noun or "items")
-        sources = dict.fromkeys(targets, arguments.concepts.name)
+        refuse_calendar_options(value, what)
+        concepts, targets = read_free(what.concepts, what.noun or "items")
+        sources = dict.fromkeys(targets, what.concepts.name)
         without = {
             target: [(one.name, one.group) for one in concepts if target not in one.popularity]
             for target in targets
         }
     settings = Settings(
-        {target: names.get(target, TARGETS.get(target, target)) for target in targets}, sizes, arguments.rounds, arguments.questions,
-        arguments.shots, arguments.seed, arguments.wording,
+        {target: names.get(target, TARGETS.get(target, target)) for target in targets}, sizes, draw.rounds, draw.questions,
+        draw.shots, draw.seed, draw.wording,
     )  # fmt: skip
     check(settings)
     unknown = sorted(set(names) - set(targets))
     if unknown:
         raise UserError(f"--target-text names {unknown[0]}, the targets are {', '.join(targets)}")
     items = draw_items(concepts, settings)
-    human = agreement(read_people(arguments.human), concepts, targets) if arguments.human else None
-    write(arguments.out, concepts, items, settings, sources, dropped, without, human)
+    people = agreement(read_people(human), concepts, targets) if human else None
+    write(out, concepts, items, settings, sources, dropped, without, people)
     for target, pairs_without in without.items():
         if pairs_without:
             note(
@@ -198,8 +176,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
     groups = len({one.group for one in concepts})
     made = f"{len(items)} questions for {', '.join(targets)} from {len(concepts)} concepts in {groups} groups"
-    print(f"{made}. card.md in {arguments.out} says more")
-    return 0
+    print(f"{made}. card.md in {out} says more")
 
 
 def choose(found: Sequence[calendars.Holiday], which: str) -> dict[str, str]:
@@ -218,45 +195,48 @@ def usable(found: Sequence[calendars.Holiday]) -> set[str]:
 
 
 def popularity(
-    arguments: argparse.Namespace, found: Sequence[calendars.Holiday], years: Years
+    value: PopularityOptions, found: Sequence[calendars.Holiday], years: Years
 ) -> dict[str, Popularity]:
     """All targets asked for. Aliases of a name are those of all countries, so that it has one frequency everywhere."""
     names: dict[str, dict[str, None]] = {}
     for one in found:
         names.setdefault(one.name, {}).update(dict.fromkeys(one.aliases))
     aliases = {name: list(others) for name, others in names.items()}
-    totals = pairs(arguments.totals, "--totals")
+    totals = pairs(value.totals, "--totals")
     for target in totals:
-        if not any(entry.partition("=")[0].strip() == target for entry in arguments.ngrams):
+        if not any(entry.partition("=")[0].strip() == target for entry in value.ngrams):
             raise UserError(
                 f"--totals {target}: there is no --ngrams {target}=FILE that it belongs to"
             )
     tables = []
-    for entry in arguments.ngrams:
-        ((target, path),) = pairs([entry], "--ngrams").items()
+    for entry in value.ngrams:
+        ((target, file),) = pairs([entry], "--ngrams").items()
         if target == PROXY:
             raise UserError(f"--ngrams: the target {PROXY} is kept for --proxy; give another name")
         tables.append(
             from_ngrams(
                 target,
-                Path(path),
+                Path(file),
                 aliases,
                 years,
                 Path(totals[target]) if target in totals else None,
             )
         )
-    for path in arguments.popularity:
+    for path in value.popularity:
         tables += read_native(path, aliases).values()
-    if arguments.proxy:
+    if value.proxy:
         tables.append(proxy(aliases))
     return join(tables)
 
 
-def refuse_calendar_options(arguments: argparse.Namespace) -> None:
+def refuse_calendar_options(value: PopularityOptions, what: ConceptOptions) -> None:
     """Options that would be silently without effect beside --concepts."""
-    given = [
-        name for name in ("ngrams", "totals", "popularity", "proxy", "holidays") if getattr(arguments, name)
-    ] + [name for name, usual in (("countries", "paper"), ("categories", "public")) if getattr(arguments, name) != usual]  # fmt: skip
+    names = ("ngrams", "totals", "popularity", "proxy")
+    given = [name for name in names if getattr(value, name)]
+    usual = ConceptOptions()
+    for name in ("holidays", "countries", "categories"):
+        if getattr(what, name) != getattr(usual, name):
+            given.append(name)
     if given:
         raise UserError(
             f"--{given[0]} has no effect beside --concepts, whose file holds the popularity; leave one out"

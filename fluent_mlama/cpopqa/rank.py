@@ -8,91 +8,107 @@ order in which a question lists them cannot lead the model.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fluent_mlama.console import note, whole_number
+from cyclopts import Parameter
+
+from fluent_mlama.console import UserError, note
 from fluent_mlama.cpopqa.answers import Store, digest
 from fluent_mlama.cpopqa.items import Item, read_benchmark, read_items, read_targets
+from fluent_mlama.options import ClusterOptions, Count, File, LoadOptions, Name
 from fluent_mlama.ranking.settings import without_home
+from fluent_mlama.runner.models import each_model, model_names, require_all
 from fluent_mlama.runner.run import OnItems, Packs, run_jobs, tidy
 from fluent_mlama.scoring.contract import Candidate, Request, RequestScore, Scorer
-from fluent_mlama.scoring.executors import add_executor_arguments, cluster_of, load_in
+from fluent_mlama.scoring.executors import load_in
 from fluent_mlama.scoring.identity import model_identity
 from fluent_mlama.signing import record_of
 
 METHOD = "log-probability"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``rank``."""
-    add_common(parser)
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument(
-        "--examples",
-        action="store_true",
-        help="put the worked examples before the question, as ask does: slower",
-    )
-    form.add_argument(
-        "--unlisted",
-        action="store_true",
-        help="ask which is the most popular, without listing the options: fastest",
-    )
-    parser.add_argument(
-        "--sum",
-        action="store_true",
-        help="the sum of the tokens' log-probabilities instead of their mean",
-    )
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--dtype", default="auto")
-    add_executor_arguments(parser)
-
-
-def add_common(parser: argparse.ArgumentParser) -> None:
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class AskOptions:
     """What ``ask`` and ``rank`` share."""
-    parser.add_argument("--data", type=Path, required=True, help="folder that build wrote")
-    parser.add_argument("--model", required=True, help="hub name, folder, .gguf or smollm2")
-    parser.add_argument("--revision", help="of a hub model")
-    parser.add_argument("--label", help="name in the tables (default: the model and the method)")
-    parser.add_argument(
-        "--per-round",
-        type=whole_number(1),
-        metavar="N",
-        help="the first N questions of each round only",
+
+    data: File
+    """folder that build wrote"""
+    model: Name
+    """hub name, folder, .gguf or smollm2; several, comma-separated: one after the other"""
+    label: Name | None = None
+    """name in the tables (default: the model and the method)"""
+    per_round: Count | None = None
+    """the first N questions of each round only"""
+
+    def items(self) -> list[Item]:
+        """The questions that are asked."""
+        return chosen(read_items(self.data), self.per_round)
+
+    def stores(self, method: str) -> dict[str, Store]:
+        """model -> where its answers are kept."""
+        models = model_names(self.model)
+        if self.label is not None and len(models) > 1:
+            raise UserError("--label names one model's answers; leave it out with several models")
+        return {
+            model: Store(self.data, self.label or default_label(model, method)) for model in models
+        }
+
+
+def rank(
+    *,
+    options: AskOptions,
+    examples: bool = False,
+    unlisted: bool = False,
+    sum: bool = False,
+    loading: LoadOptions = LoadOptions(),
+    where: ClusterOptions = ClusterOptions(),
+) -> None:
+    """The same questions by log-probability: behind "A: 1." each option is scored, the likeliest counts as the first.
+
+        fluent-mlama cpopqa rank --data popularity --model smollm2
+
+    Args:
+        examples: put the worked examples before the question, as ask does: slower
+        unlisted: ask which is the most popular, without listing the options: fastest
+        sum: the sum of the tokens' log-probabilities instead of their mean
+    """
+    if examples and unlisted:
+        raise UserError("--examples and --unlisted exclude each other; give one of them")
+    cluster = where.cluster()
+    method = METHOD + (", with examples" if examples else ", unlisted" if unlisted else "")
+    method += ", sum" if sum else ""
+    items = options.items()
+    form = prompts(options.data, items, examples, unlisted)
+
+    def one(turn: tuple[str, Store]) -> None:
+        model, store = turn
+        settings = {
+            "model": without_home(model),
+            "asked_revision": loading.revision or "",
+            "method": method,
+            "identity": model_identity(model, loading.revision),
+            "device": loading.device,
+            "dtype": loading.dtype,
+        }
+        job = Ranking(items, form, store, settings, sum)
+        if job.is_finished():
+            tidy(job)
+        else:
+            from fluent_mlama.scoring.causal import load_scorer
+
+            run_jobs([job], load_in(cluster, load_scorer, model, **loading.causal()))
+        print(f"{len(items)} questions are ranked by {store.label}: {store.lines}")
+
+    turns = list(options.stores(method).items())
+    _, failed = each_model(
+        turns, one, model=lambda turn: turn[0], place=lambda turn: turn[1].lines.parent
     )
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Score what is not yet scored."""
-    cluster = cluster_of(arguments)
-    items = chosen(read_items(arguments.data), arguments.per_round)
-    method = METHOD + (
-        ", with examples" if arguments.examples else ", unlisted" if arguments.unlisted else ""
-    )
-    method += ", sum" if arguments.sum else ""
-    store = Store(arguments.data, arguments.label or default_label(arguments.model, method))
-    settings = {
-        "model": without_home(arguments.model),
-        "asked_revision": arguments.revision or "",
-        "method": method,
-    }
-    settings["identity"] = model_identity(arguments.model, arguments.revision)
-    settings |= {"device": arguments.device, "dtype": arguments.dtype}
-    form = prompts(arguments.data, items, arguments.examples, arguments.unlisted)
-    job = Ranking(items, form, store, settings, arguments.sum)
-    if job.is_finished():
-        tidy(job)
-    else:
-        from fluent_mlama.scoring.causal import load_scorer
-
-        options = {name: getattr(arguments, name) for name in ("device", "dtype", "revision")}
-        run_jobs([job], load_in(cluster, load_scorer, arguments.model, **options))
-    print(f"{len(items)} questions are ranked by {store.label}: {store.lines}")
-    return 0
+    require_all(failed, len(turns))
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
+from cyclopts import Parameter
 from tabulate import tabulate
 
-from fluent_mlama.console import UserError, note, split_list, whole_number
+from fluent_mlama.console import UserError, note
 from fluent_mlama.cpopqa.answers import read_answers, signatures
-from fluent_mlama.cpopqa.baselines import NAMES, baselines
+from fluent_mlama.cpopqa.baselines import NAMES
+from fluent_mlama.cpopqa.baselines import baselines as make_baselines
 from fluent_mlama.cpopqa.card import PROXY_WARNING, diversity
 from fluent_mlama.cpopqa.figures import SHARED, by_kind, by_place, by_region, write_figures
 from fluent_mlama.cpopqa.items import read_benchmark
@@ -21,42 +22,35 @@ from fluent_mlama.cpopqa.outcomes import outcomes_of
 from fluent_mlama.cpopqa.popularity import PROXY
 from fluent_mlama.cpopqa.results import comparisons, mark_all, measures, paper_table
 from fluent_mlama.cpopqa.target_table import target_agreement, worked_examples
+from fluent_mlama.options import Count, File, Names
 from fluent_mlama.outcomes import write_outcomes
 from fluent_mlama.reporting.three_formats import write_tables
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``score``."""
-    parser.add_argument(
-        "--data", type=Path, required=True, help="folder that build wrote; its answers/ are scored"
-    )
-    parser.add_argument(
-        "--baselines",
-        default="random,shared,question order,name length",
-        help=f"comma list of {', '.join(NAMES)}",
-    )
-    parser.add_argument(
-        "--wiki-length", type=Path, help="CSV: holiday,words (adds the baseline wiki length)"
-    )
-    parser.add_argument(
-        "--trends",
-        type=Path,
-        help="CSV: holiday,volume, or a Trends export (adds the baseline trends)",
-    )
-    parser.add_argument(
-        "--shared",
-        type=whole_number(1),
-        default=SHARED,
-        help=f"groups that make a concept a shared one in Figure 1 (default {SHARED})",
-    )
-    parser.add_argument("--no-figures", action="store_true")
+Baselines = Annotated[Names, Parameter(help=f"of {', '.join(NAMES)}")]
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Score, write, and print the main tables."""
-    folder: Path = arguments.data
+def score(
+    *,
+    data: File,
+    baselines: Baselines = ("random", "shared", "question order", "name length"),
+    wiki_length: File | None = None,
+    trends: File | None = None,
+    shared: Count = SHARED,
+    no_figures: bool = False,
+) -> None:
+    """Parse the answers; tables, figures and paired tests beside the baselines.
+
+        fluent-mlama cpopqa score --data popularity
+
+    Args:
+        data: folder that build wrote; its answers/ are scored
+        wiki_length: CSV: holiday,words (adds the baseline wiki length)
+        trends: CSV: holiday,volume, or a Trends export (adds the baseline trends)
+        shared: groups that make a concept a shared one in Figure 1
+    """
+    folder = data
     items, concepts = read_benchmark(folder)
-    wanted = split_list(arguments.baselines)
+    wanted = list(baselines)
     unknown = [name for name in wanted if name not in NAMES]
     if unknown:
         raise UserError(f"--baselines {unknown[0]}: choose from {', '.join(NAMES)}")
@@ -65,10 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
         note(
             f"{folder} holds no answers yet: only the baselines are scored (ask and rank make answers)"
         )
-    made = baselines(items, concepts, arguments.wiki_length, arguments.trends)
+    made = make_baselines(items, concepts, wiki_length, trends)
     wanted += [
         name
-        for name, given in (("wiki length", arguments.wiki_length), ("trends", arguments.trends))
+        for name, given in (("wiki length", wiki_length), ("trends", trends))
         if given and name not in wanted
     ]
     absent = [name for name in wanted if name not in made]
@@ -100,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
         tables["comparisons"] = compared
     drawn: dict[str, pd.DataFrame] = {}
     for name, table in (
-        ("figure1", by_kind(results, items, concepts, arguments.shared)),
+        ("figure1", by_kind(results, items, concepts, shared)),
         ("figure2", by_place(results)),
         ("figure3", by_region(results)),
     ):
@@ -112,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
         folder / "tables",
         {**tables, **{name: table for name, table in drawn.items() if not table.empty}},
     )
-    if not arguments.no_figures:
+    if not no_figures:
         write_figures(folder / "figures", drawn, max(item.n for item in items))
     for name in (one for one in tables if one.startswith(("table2", "table5"))):
         print(f"{name.partition('-')[2]}: P@1 and Acc in per cent; ± over rounds")
@@ -129,4 +123,3 @@ def run(arguments: argparse.Namespace) -> int:
     if PROXY in targets:
         note(PROXY_WARNING)
     print(f"Tables and figures are in {folder}")
-    return 0

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from fluent_mlama.console import UserError
 from fluent_mlama.exporting.facts import Fact, Facts, LeftOut
 from fluent_mlama.exporting.folder import export_folder, write_json, write_json_lines
-from fluent_mlama.languages import language
+from fluent_mlama.languages import fold_case, language
 from fluent_mlama.ranking.corrected import select_frames
 from fluent_mlama.ranking.entities import Entity, gather_entities
 from fluent_mlama.records.benchmark import Benchmark
@@ -48,19 +48,17 @@ class AnswerSpace:
     valid: Mapping[str, Set[str]]
 
     def labels(self, verbalisation: str) -> dict[str, str]:
-        """obj_uri -> the form that the verbalisation itself uses."""
-        return {uri: entity.own_form(verbalisation) for uri, entity in self.entities.items()}
+        """obj_uri -> its form in the verbalisation."""
+        return {uri: entity.strings[verbalisation] for uri, entity in self.entities.items()}
 
     def why_not(self, fact: Fact) -> str:
         """Why the fact cannot be asked in this answer space ("" where it can)."""
-        if fact.gold not in fact.own_forms:
-            return "its object form names another entity as well"
         if len(self.valid[fact.cells["sub_uri"]] & self.entities.keys()) > 1:
             return "another answer is right for its subject as well"
-        names = self.entities[fact.gold].claimed
+        name = fold_case(fact.own_forms[fact.gold], fact.lang)
         if any(
-            uri != fact.gold and not names.isdisjoint(entity.claimed)
-            for uri, entity in self.entities.items()
+            uri != fact.gold and fold_case(label, fact.lang) == name
+            for uri, label in self.labels(fact.verbalisation).items()
         ):
             return "another answer shares a name with its object"
         if SUBJECT in fact.tail or ANSWER in fact.tail:
@@ -76,7 +74,7 @@ def export_bear(facts: Facts, path: Path) -> None:
                 f"verbalisation '{v}' cannot be part of a folder's name, which BEAR needs; rename its columns"
             )
     spaces = {
-        (bench.lang, bench.relation): answer_space(bench, verbalisations, facts)
+        (bench.lang, bench.relation): answer_space(bench, verbalisations)
         for bench, verbalisations in facts.files.items()
     }
     names = {(bench.lang, bench.relation): bench.name for bench in facts.files}
@@ -126,19 +124,17 @@ def _write_dataset(
     write_json(folder / METADATA, metadata)
 
 
-def answer_space(benchmark: Benchmark, verbalisations: Sequence[str], facts: Facts) -> AnswerSpace:
-    """The entities of the file's usable rows that have a form of their own, and what is right for which subject."""
+def answer_space(benchmark: Benchmark, verbalisations: Sequence[str]) -> AnswerSpace:
+    """The entities of the file's usable rows, and what is right for which subject."""
     frames, usable, _ = select_frames(benchmark, verbalisations)
-    entities = gather_entities(
-        benchmark, frames, language(benchmark.lang), with_aliases=facts.with_aliases
-    )
+    entities = gather_entities(benchmark, frames, language(benchmark.lang))
     uris = dict.fromkeys(benchmark.table["obj_uri"].loc[usable])
     valid: dict[str, set[str]] = defaultdict(set)
     for sub_uri, obj_uri in zip(
         benchmark.table["sub_uri"], benchmark.table["obj_uri"], strict=True
     ):
         valid[sub_uri].add(obj_uri)
-    return AnswerSpace({uri: entities[uri] for uri in uris if entities[uri].forms}, valid)
+    return AnswerSpace({uri: entities[uri] for uri in uris}, valid)
 
 
 def group_by_template(facts: Sequence[Fact], labels: Mapping[str, str]) -> dict[Key, list[Fact]]:

@@ -22,8 +22,7 @@ from fluent_mlama.records.benchmark import Benchmark
 class Fact:
     """One row in one verbalisation. cells: the row as the file has it.
 
-    separator: what stands between prompt and object (one blank or nothing). choices: every form of every entity, gold's
-    first.
+    separator: what stands between prompt and object (one blank or nothing). choices: one form per entity, gold's first.
     """
 
     lang: str
@@ -43,8 +42,8 @@ class Fact:
 
     @property
     def own_forms(self) -> dict[str, str]:
-        """Entity -> the one form that this verbalisation itself uses; gold is missing where its form is not its alone."""
-        return {choice.entity: choice.form for choice in self.choices if choice.own}
+        """Entity -> its form in this verbalisation."""
+        return {choice.entity: choice.form for choice in self.choices}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,6 @@ class Facts:
 
     files: Mapping[Benchmark, tuple[str, ...]]
     limit: int | None
-    with_aliases: bool
     facts: list[Fact] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     beyond_limit: int = 0
@@ -98,7 +96,6 @@ class Facts:
         }
         return {
             "protocol": "corrected",
-            "aliases": self.with_aliases,
             "limit": self.limit,
             "files": {benchmark.name: benchmark.sha256 for benchmark in self.files},
             "rows_in": sum(len(benchmark.table) for benchmark in self.files),
@@ -120,7 +117,6 @@ def gather_facts(
     wanted: tuple[str, ...] | None,
     *,
     limit: int | None = None,
-    with_aliases: bool = True,
 ) -> Facts:
     """The questions of these files. wanted: verbalisations to compare, None = each file's own.
 
@@ -130,10 +126,9 @@ def gather_facts(
     found = Facts(
         {benchmark: choose_verbalisations(benchmark, wanted) for benchmark in benchmarks},
         limit,
-        with_aliases,
     )
     for benchmark, verbalisations in found.files.items():
-        task = corrected_task(benchmark, verbalisations, limit=limit, with_aliases=with_aliases)
+        task = corrected_task(benchmark, verbalisations, limit=limit)
         cells = cells_by_row(benchmark)
         found.facts += [
             _fact(benchmark, question, cells[question.row]) for question in task.questions

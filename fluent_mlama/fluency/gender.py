@@ -7,13 +7,14 @@ other than the template has a feminine form.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from cyclopts import Parameter
 from statsmodels.stats.proportion import proportion_confint
 from tabulate import tabulate
 
@@ -27,6 +28,7 @@ from fluent_mlama.fluency.genders import (
     wikidata_genders,
 )
 from fluent_mlama.fluency.judging import sentences
+from fluent_mlama.options import File
 from fluent_mlama.records.atomic import write_text
 from fluent_mlama.records.table import format_table
 from fluent_mlama.reporting.latex import (
@@ -38,8 +40,9 @@ from fluent_mlama.reporting.latex import (
     write_table,
 )
 from fluent_mlama.reporting.loading import DumpFolder, RankTable, open_dumps
+from fluent_mlama.reporting.options import StatsOptions
 from fluent_mlama.reporting.plotting import shown
-from fluent_mlama.reporting.selection import SLAVIC, select
+from fluent_mlama.reporting.selection import SLAVIC, RowRules, select
 from fluent_mlama.translating.wikidata import API
 
 NAME = "gender_stats"
@@ -48,39 +51,44 @@ GROUPS = ("all", "female", "male", "unknown", "feminine form")
 PHRASEBOOK, WIKIDATA = "phrasebook", "wikidata"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of gender."""
-    parser.add_argument(
-        "--gender", default="", metavar="SOURCE", help="a gender.tsv (p, genderLabel), phrasebook (the starter's people) or wikidata "
-        "(default: gender.tsv where it lies here, else phrasebook)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--forms",
-        type=Path,
-        default=SHIPPED,
-        metavar="TSV",
-        help="forms by language and relation (default: the shipped)",
-    )
-    parser.add_argument(
-        "--store",
-        type=Path,
-        default=Path(".cache/wikidata.sqlite"),
-        help="where Wikidata's answers are kept",
-    )
-    parser.add_argument("--wikidata", default=API, metavar="URL", help="address of Wikidata's API")
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class GenderOptions:
+    """Who is a woman, and which forms are feminine."""
+
+    gender: str = ""
+    """a gender.tsv (p, genderLabel), phrasebook (the starter's people) or wikidata
+    (default: gender.tsv where it lies here, else phrasebook)"""
+    forms: File = SHIPPED
+    """forms by language and relation (default: the shipped)"""
+    store: File = Path(".cache/wikidata.sqlite")
+    """where Wikidata's answers are kept"""
+    wikidata: str = API
+    """address of Wikidata's API"""
+
+    @property
+    def source(self) -> str:
+        """Where genders come from."""
+        return self.gender or ("gender.tsv" if Path("gender.tsv").is_file() else PHRASEBOOK)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Count, write, print."""
-    write_gender(open_dumps(arguments.stats), arguments)
-    return 0
+def gender(
+    *, options: StatsOptions = StatsOptions(), source: GenderOptions = GenderOptions()
+) -> None:
+    """Verb forms that agree with the subject's gender, and retrieval (Table 6).
+
+    grammeval.py gender --stats stats/starter/paper
+    """
+    write_gender(open_dumps(options.dumps), options, source)
 
 
-def write_gender(folder: DumpFolder, arguments: argparse.Namespace) -> list[Path]:
+def write_gender(
+    folder: DumpFolder, options: StatsOptions, source: GenderOptions = GenderOptions()
+) -> list[Path]:
     """``gender_stats.tex`` and ``gender_stats.tsv``; returns their paths."""
-    tables = chosen_tables(folder, arguments)
-    counts = count(folder, arguments)
-    path = arguments.tables / f"{NAME}.tsv"
+    tables = chosen_tables(folder, options, source)
+    counts = count(folder, options, source)
+    path = options.tables / f"{NAME}.tsv"
     write_text(
         path,
         format_table(counts.astype(object).map(lambda cell: "" if cell != cell else str(cell))),
@@ -92,46 +100,50 @@ def write_gender(folder: DumpFolder, arguments: argparse.Namespace) -> list[Path
     if unknown:
         rows = counts[counts["group"] == "all"].drop_duplicates("lang")["n"].sum()
         note(
-            f"{_source_name(arguments)} does not know the gender of {unknown} of {rows} rows; the women of the table are those it knows"
+            f"{source.source} does not know the gender of {unknown} of {rows} rows; the women of the table are those it knows"
         )
     relations = " ".join(dict.fromkeys(table.relation for of in tables.values() for table in of))
-    if arguments.style == "paper":
-        return [write_table(arguments.tables, NAME, paper_layout(counts)), path]
+    if options.style == "paper":
+        return [write_table(options.tables, NAME, paper_layout(counts)), path]
     lines = [
         f"Facts about women ({relations}, pooled): share of sentences with a feminine form, and R@1; Wilson 95 % intervals.",
         f"n: {', '.join(f'{lang} {n}' for lang, n in _women(counts).items())}.",
-        f"Gender: {_source_name(arguments)}. Forms: {arguments.forms.name}.",
+        f"Gender: {source.source}. Forms: {source.forms.name}.",
         f"signature: {folder.signature([table for of in tables.values() for table in of])}",
     ]
-    return [write_table(arguments.tables, NAME, clean_layout(counts), lines), path]
+    return [write_table(options.tables, NAME, clean_layout(counts), lines), path]
 
 
-def count(folder: DumpFolder, arguments: argparse.Namespace) -> pd.DataFrame:
+def count(
+    folder: DumpFolder, options: StatsOptions, source: GenderOptions = GenderOptions()
+) -> pd.DataFrame:
     """One row for each (lang, group, verbalisation): n rows, those with a feminine and with a masculine form, those with R@1 = 1,
     shares of both with Wilson's 95 % interval (NaN where n is 0)."""
-    tables = chosen_tables(folder, arguments)
-    forms = read_forms(arguments.forms, published=arguments.style == "paper")
+    tables = chosen_tables(folder, options, source)
+    forms = read_forms(source.forms, published=options.style == "paper")
     people = list(
         dict.fromkeys(
             uri for of in tables.values() for table in of for uri in table.facts["sub_uri"]
         )
     )
-    genders = _genders(people, arguments)
+    genders = _genders(people, options, source)
     return pd.concat(
         [_count_language(lang, of, forms, genders) for lang, of in tables.items()],
         ignore_index=True,
     )
 
 
-def chosen_tables(folder: DumpFolder, arguments: argparse.Namespace) -> dict[str, list[RankTable]]:
+def chosen_tables(
+    folder: DumpFolder, options: StatsOptions, source: GenderOptions
+) -> dict[str, list[RankTable]]:
     """lang -> its dumps: as asked, else those of the paper (paper style), else those that the table of forms knows."""
-    forms = read_forms(arguments.forms, published=arguments.style == "paper")
-    langs = arguments.langs or [
+    forms = read_forms(source.forms, published=options.style == "paper")
+    langs = options.langs or [
         lang for lang in folder.languages() if any(known == lang for known, _ in forms)
     ]
-    if arguments.style == "paper" and not arguments.langs:
+    if options.style == "paper" and not options.langs:
         langs = [lang for lang in SLAVIC if lang in folder.languages()]
-    wanted = arguments.relations or (PAPER_RELATIONS if arguments.style == "paper" else None)
+    wanted = options.relations or (PAPER_RELATIONS if options.style == "paper" else None)
     chosen = {}
     for lang in langs:
         relations = wanted or [
@@ -144,30 +156,26 @@ def chosen_tables(folder: DumpFolder, arguments: argparse.Namespace) -> dict[str
                 or f"any relation of these dumps ({', '.join(folder.relations(lang))})"
             )
             raise UserError(
-                f"{arguments.forms} has no forms for {lang} {what}: add rows, or choose with --langs and --relations"
+                f"{source.forms} has no forms for {lang} {what}: add rows, or choose with --langs and --relations"
             )
-        selection = select(folder, [lang], relations, arguments.verbalisations, "no")
+        selection = select(folder, [lang], relations, options.verbalisations, RowRules("no"))
         chosen[lang] = selection.of(lang)
     if not chosen:
         raise UserError(
-            f"{arguments.forms} knows none of the languages of these dumps ({', '.join(folder.languages())}): give --forms"
+            f"{source.forms} knows none of the languages of these dumps ({', '.join(folder.languages())}): give --forms"
         )
     return chosen
 
 
-def _genders(people: Sequence[str], arguments: argparse.Namespace) -> dict[str, str]:
-    source = _source_name(arguments)
-    if source == PHRASEBOOK:
+def _genders(people: Sequence[str], options: StatsOptions, source: GenderOptions) -> dict[str, str]:
+    name = source.source
+    if name == PHRASEBOOK:
         return phrasebook_genders()
-    if source == WIKIDATA:
+    if name == WIKIDATA:
         return wikidata_genders(
-            people, arguments.store, arguments.tables / "gender.tsv", arguments.wikidata
+            people, source.store, options.tables / "gender.tsv", source.wikidata
         )
-    return read_genders(Path(source))
-
-
-def _source_name(arguments: argparse.Namespace) -> str:
-    return arguments.gender or ("gender.tsv" if Path("gender.tsv").is_file() else PHRASEBOOK)
+    return read_genders(Path(name))
 
 
 def _count_language(

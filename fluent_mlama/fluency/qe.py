@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
 import pandas as pd
+from cyclopts import Parameter
 from tabulate import tabulate
 
-from fluent_mlama.console import UserError, note, whole_number
-from fluent_mlama.fluency import comet
+from fluent_mlama.console import UserError, note
+from fluent_mlama.fluency.comet import DEFAULT_COMMAND as COMET
+from fluent_mlama.fluency.comet import DEFAULT_MODEL as COMET_MODEL
 from fluent_mlama.fluency.comet import CometJudge
 from fluent_mlama.fluency.joining import fact_gains, relation_gains
 from fluent_mlama.fluency.judging import Judge, probed_models, share_of_copies
 from fluent_mlama.fluency.lm import CIRCULAR, DEFAULT_MODEL, LanguageModelJudge
 from fluent_mlama.fluency.score_files import ScoreFiles, judge_table
 from fluent_mlama.linking import read_unigrams
+from fluent_mlama.options import Count, File, Name
 from fluent_mlama.records.atomic import check_writable, write_text
 from fluent_mlama.records.table import format_table, read_table
 from fluent_mlama.reporting.correlations import (
@@ -30,8 +34,8 @@ from fluent_mlama.reporting.experiments import both
 from fluent_mlama.reporting.graphs import write_graphs
 from fluent_mlama.reporting.latex import Column, Raw, booktabs, escape, number, write_table
 from fluent_mlama.reporting.loading import DumpFolder, RankTable, open_dumps
-from fluent_mlama.reporting.options import add_short_rule
-from fluent_mlama.reporting.qe_table import scale_of, write_qe_table
+from fluent_mlama.reporting.options import StatsOptions
+from fluent_mlama.reporting.qe_table import SCALE_UNKNOWN, write_qe_table
 from fluent_mlama.reporting.quality import (
     KEY,
     SIGNIFICANT,
@@ -39,125 +43,97 @@ from fluent_mlama.reporting.quality import (
     read_quality_gains,
     retrieval_gains,
 )
-from fluent_mlama.reporting.remarks import SHORT_RULE_TEXTS
+from fluent_mlama.reporting.remarks import rules_text
 from fluent_mlama.reporting.selection import Selection
 
-BACK_ENDS = ("lm", "comet", "file")
 HIGH_COPIES = 0.05
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of qe."""
-    add_short_rule(parser)
-    parser.add_argument(
-        "--back-end", choices=BACK_ENDS, default="lm", help="who judges (default: lm, offline)"
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("grammeval"),
-        metavar="DIR",
-        help="where score files go (default: grammeval)",
-    )
-    parser.add_argument(
-        "--qe-scale",
-        default="",
-        metavar="TEXT",
-        help="model and scale for heads and captions, where a file does not say",
-    )
-    parser.add_argument(
-        "--model",
-        metavar="NAME",
-        help=f"lm: as in script.py (default: {DEFAULT_MODEL}); comet: default {comet.DEFAULT_MODEL}",
-    )
-    language_model = parser.add_argument_group("back end lm")
-    language_model.add_argument(
-        "--linking",
-        metavar="NAME",
-        help="score of a sentence (default: slor with --unigram, else mean)",
-    )
-    language_model.add_argument(
-        "--unigram", type=Path, metavar="JSON", help="token id: probability, for slor"
-    )
-    language_model.add_argument(
-        "--probed", metavar="MODEL", help="the model that made the dumps, where no run record says"
-    )
-    language_model.add_argument("--device", default="auto")
-    language_model.add_argument("--dtype", default="auto")
-    own = parser.add_argument_group("back end comet")
-    own.add_argument(
-        "--comet",
-        type=Path,
-        default=comet.DEFAULT_COMMAND,
-        help=f"comet-score (default: {comet.DEFAULT_COMMAND})",
-    )
-    own.add_argument(
-        "--batch-size",
-        type=whole_number(1),
-        default=40,
-        help="sentences a forward (default: 40, the paper's)",
-    )
-    own.add_argument(
-        "--pairs-a-call",
-        type=whole_number(1),
-        default=1000,
-        help="sentences a call, the unit of resume (default: 1000)",
-    )
-    own.add_argument(
-        "--gpus",
-        type=int,
-        choices=(0, 1),
-        default=0,
-        help="0 = CPU (default); with more than 1 COMET's scores differ",
-    )
-    files = parser.add_argument_group("back end file")
-    files.add_argument(
-        "--scores",
-        type=Path,
-        metavar="PATH",
-        help="folder or zip of *_qe.tsv, a TSV of scores, or one of gains",
-    )
+@Parameter(name="*", group="who judges")
+@dataclass(frozen=True, kw_only=True)
+class JudgeOptions:
+    """Where scores of fluency come from."""
+
+    back_end: Literal["lm", "comet", "file"] = "lm"
+    """lm: a language model, offline"""
+    out: File = Path("grammeval")
+    """where score files go"""
+    qe_scale: str = ""
+    """model and scale for heads and captions, where a file does not say"""
+    model: Annotated[
+        Name | None,
+        Parameter(
+            help=f"lm: as in script.py (default: {DEFAULT_MODEL}); comet: default {COMET_MODEL}"
+        ),
+    ] = None
+    linking: str | None = None
+    """lm: score of a sentence (default: slor with --unigrams, else mean)"""
+    unigrams: File | None = None
+    """lm: JSON of token id: probability, for slor"""
+    probed: str | None = None
+    """lm: the model that made the dumps, where no run record says"""
+    device: Name = "auto"
+    dtype: Name = "auto"
+    comet: File = COMET
+    """comet: the program comet-score"""
+    batch_size: Count = 40
+    """comet: sentences per forward pass (40 is the paper's)"""
+    pairs_per_call: Count = 1000
+    """comet: sentences per call, the unit of resume"""
+    gpus: Literal[0, 1] = 0
+    """comet: 0 = CPU; with more than 1 COMET's scores differ"""
+    scores: File | None = None
+    """file: folder or zip of *_qe.tsv, a TSV of scores, or one of gains"""
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Score, join, write, and print the correlations."""
-    write_quality(open_dumps(arguments.stats), arguments)
-    return 0
+def quality(
+    *, options: StatsOptions = StatsOptions(), judge: JudgeOptions = JudgeOptions()
+) -> None:
+    """Fluency of every sentence, and its correlation with retrieval (Table 5, Figure 2).
+
+    grammeval.py qe --stats stats/starter/paper
+    """
+    write_quality(open_dumps(options.dumps), options, judge)
 
 
-def write_quality(folder: DumpFolder, arguments: argparse.Namespace) -> list[Path]:
+def write_quality(
+    folder: DumpFolder, options: StatsOptions, judge: JudgeOptions = JudgeOptions()
+) -> list[Path]:
     """Everything that ``qe`` writes; returns the paths of tables and graphs."""
-    for option in ("out", "tables", "graphs"):
-        check_writable(getattr(arguments, option), f"--{option}")
-    if arguments.scores is not None and arguments.back_end != "file":
+    for name, place in (("out", judge.out), ("tables", options.tables), ("graphs", options.graphs)):
+        check_writable(place, f"--{name}")
+    if judge.scores is not None and judge.back_end != "file":
         raise UserError("--scores is for --back-end file: give that as well, or leave --scores out")
     facts = None
-    selections = both(folder, arguments)
+    selections = both(folder, options)
     retrieval = pd.concat(
         [retrieval_gains(selection) for selection in selections], ignore_index=True
     )
-    if arguments.back_end == "file" and holds_gains(arguments.scores):
-        arguments.qe = arguments.scores
-        if gains(
-            retrieval, read_quality_gains(arguments.qe)
-        ).empty:  # before the first table is written
+    if judge.back_end == "file" and holds_gains(judge.scores):
+        assert judge.scores is not None
+        qe, scale = judge.scores, judge.qe_scale
+        # before the first table is written
+        if gains(retrieval, read_quality_gains(qe)).empty:
             raise UserError(
-                f"{arguments.qe} has no gain of any language and verbalisation of these dumps; choose others with --langs"
+                f"{qe} has no gain of any language and verbalisation of these dumps; choose others with --langs"
             )
     else:
-        scores_of, label = scorer_of(folder, selections, arguments)
+        scores_of, label = scorer_of(folder, selections, judge)
         facts = fact_gains(selections, scores_of)
-        arguments.qe, arguments.qe_scale = arguments.tables / "qe_gains.tsv", label()
+        qe, scale = options.tables / "qe_gains.tsv", label()
         per_relation = relation_gains(facts)
         write_text(
-            arguments.qe,
+            qe,
             format_table(per_relation.astype({QUALITY: object, LENGTH: object}).map(str)),
         )
-        note(f"wrote {arguments.qe}")
+        note(f"wrote {qe}")
         tell_copies(selections)
-    written = [write_qe_table(folder, arguments)]
-    written += write_graphs(folder, argparse.Namespace(**vars(arguments) | {"only": ("qe",)}))
-    return written + write_correlations(folder, selections, retrieval, facts, arguments)
+    written = [write_qe_table(folder, options, qe, scale)]
+    written += write_graphs(folder, options, ("qe",), qe, scale)
+    scale = scale or SCALE_UNKNOWN
+    return written + write_correlations(
+        folder, selections, retrieval, facts, options.tables, read_quality_gains(qe), scale
+    )
 
 
 def holds_gains(path: Path | None) -> bool:
@@ -174,44 +150,43 @@ def holds_gains(path: Path | None) -> bool:
 
 
 def scorer_of(
-    folder: DumpFolder, selections: list[Selection], arguments: argparse.Namespace
+    folder: DumpFolder, selections: list[Selection], options: JudgeOptions
 ) -> tuple[Callable[[RankTable], pd.DataFrame], Callable[[], str]]:
     """How to get the scores of a table, and what to call them (known for files once they are read)."""
-    if arguments.back_end == "file":
-        files = ScoreFiles(arguments.scores, arguments.qe_scale)
+    if options.back_end == "file":
+        assert options.scores is not None  # `holds_gains` has looked
+        files = ScoreFiles(options.scores, options.qe_scale)
         return files.scores, lambda: files.label
-    judge = make_judge(folder, selections, arguments)
+    judge = make_judge(folder, selections, options)
 
     def scores_of(table: RankTable) -> pd.DataFrame:
         """Of the whole dump, so that the file on disk does not hang on which rows and verbalisations a table takes."""
-        whole = judge_table(folder.table(table.lang, table.relation), judge, arguments.out)
+        whole = judge_table(folder.table(table.lang, table.relation), judge, options.out)
         return whole.loc[table.facts.index, list(table.verbalisations)]
 
     return scores_of, lambda: judge.label
 
 
-def make_judge(
-    folder: DumpFolder, selections: list[Selection], arguments: argparse.Namespace
-) -> Judge:
+def make_judge(folder: DumpFolder, selections: list[Selection], options: JudgeOptions) -> Judge:
     """The back end that was asked for."""
-    if arguments.back_end == "comet":
+    if options.back_end == "comet":
         return CometJudge(
-            arguments.model or comet.DEFAULT_MODEL,
-            command=arguments.comet,
-            batch_size=arguments.batch_size,
-            pairs_a_call=arguments.pairs_a_call,
-            gpus=arguments.gpus,
+            options.model or COMET_MODEL,
+            command=options.comet,
+            batch_size=options.batch_size,
+            pairs_a_call=options.pairs_per_call,
+            gpus=options.gpus,
         )
     tables = [table for selection in selections for table in selection.tables.values()]
-    probed = {arguments.probed: ""} if arguments.probed else probed_models(folder, tables)
-    unigrams = None if arguments.unigram is None else read_unigrams(arguments.unigram)
+    probed = {options.probed: ""} if options.probed else probed_models(folder, tables)
+    unigrams = None if options.unigrams is None else read_unigrams(options.unigrams)
     judge = LanguageModelJudge(
-        arguments.model or DEFAULT_MODEL,
-        linking=arguments.linking,
+        options.model or DEFAULT_MODEL,
+        linking=options.linking,
         unigrams=unigrams,
         probed=probed,
-        device=arguments.device,
-        dtype=arguments.dtype,
+        device=options.device,
+        dtype=options.dtype,
     )
     if not probed:
         note(
@@ -238,10 +213,11 @@ def write_correlations(
     selections: list[Selection],
     retrieval: pd.DataFrame,
     facts: pd.DataFrame | None,
-    arguments: argparse.Namespace,
+    tables: Path,
+    quality: pd.DataFrame,
+    scale: str,
 ) -> list[Path]:
     """``qe_correlations.tsv`` and ``.tex``; printed as well."""
-    quality = read_quality_gains(arguments.qe)
     relations = gains(retrieval, quality)
     lengths = (
         facts if facts is not None else fact_gains(selections, lambda table: table.rank * 0.0)
@@ -250,7 +226,6 @@ def write_correlations(
     found = [("relations", over_relations(relations))]
     if facts is not None:
         found.append(("facts within relations", within_relations(facts)))
-    scale = scale_of(arguments)
     print(f"Gain in R@1 with gain in QE ({scale}): value [95 % interval] p after Holm")
     for points, table in found:
         print(
@@ -269,12 +244,12 @@ def write_correlations(
     long = pd.concat(
         [table.assign(points=points, scale=scale) for points, table in found], ignore_index=True
     )
-    path = arguments.tables / "qe_correlations.tsv"
+    path = tables / "qe_correlations.tsv"
     write_text(
         path, format_table(long.astype(object).map(lambda cell: "" if cell != cell else str(cell)))
     )
     note(f"wrote {path}")
-    return [path, _write_tex(folder, selections, found, scale, arguments.tables)]
+    return [path, _write_tex(folder, selections, found, scale, tables)]
 
 
 def _write_tex(
@@ -307,7 +282,7 @@ def _write_tex(
     lines = [
         f"Correlation of the gain in R@1 with the gain in QE ({scale}), over relations and of facts within relations.",
         *(
-            f"{', '.join(s.langs)}: {' '.join(s.relations)}; {SHORT_RULE_TEXTS[s.short_rule]}; protocol: {s.protocol}."
+            f"{', '.join(s.langs)}: {' '.join(s.relations)}; {rules_text(s.rules, s.tables.values())}; protocol: {s.protocol}."
             for s in selections
         ),
         f"* p < {SIGNIFICANT} after Holm; intervals: over relations, or over objects and subjects within relations.",

@@ -6,7 +6,6 @@ It is no measure of quality: a template's faults are in the reference. It tells 
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from fluent_mlama.records.table import format_table
 from fluent_mlama.reporting.experiments import both
 from fluent_mlama.reporting.latex import Column, Raw, booktabs, number, write_table
 from fluent_mlama.reporting.loading import DumpFolder, RankTable, open_dumps
-from fluent_mlama.reporting.options import add_short_rule
+from fluent_mlama.reporting.options import StatsOptions
 from fluent_mlama.reporting.plotting import shown
 from fluent_mlama.reporting.quality import KEY, pearson, retrieval_gains
 from fluent_mlama.reporting.remarks import caption
@@ -34,15 +33,12 @@ PARTS = ("prompt", "sentence")
 MEASURES = tuple(f"{metric}_{part}" for metric in ("chrf", "ter") for part in PARTS)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of similarity."""
-    add_short_rule(parser)
+def similarity(*, options: StatsOptions = StatsOptions()) -> None:
+    """chrF and TER of each verbalisation against the template.
 
-
-def run(arguments: argparse.Namespace) -> int:
-    """Measure, write, print."""
-    write_similarity(open_dumps(arguments.stats), arguments)
-    return 0
+    grammeval.py similarity --stats stats/starter/paper
+    """
+    write_similarity(open_dumps(options.dumps), options)
 
 
 @dataclass(frozen=True)
@@ -118,12 +114,12 @@ def over_relations(frame: pd.DataFrame) -> pd.DataFrame:
     return means.reset_index()
 
 
-def write_similarity(folder: DumpFolder, arguments: argparse.Namespace) -> list[Path]:
+def write_similarity(folder: DumpFolder, options: StatsOptions) -> list[Path]:
     """``similarity.tsv`` (by relation) and ``similarity.tex``; returns their paths."""
-    selections = both(folder, arguments)
+    selections = both(folder, options)
     frame, signatures = by_relation(selections)
     means = over_relations(frame)
-    path = arguments.tables / f"{NAME}.tsv"
+    path = options.tables / f"{NAME}.tsv"
     write_text(path, format_table(frame.astype(object).map(str)))
     note(f"wrote {path}")
     print(
@@ -158,6 +154,6 @@ def write_similarity(folder: DumpFolder, arguments: argparse.Namespace) -> list[
     more = ["r: Pearson over relations of the prompt's chrF with the gain in R@1.", *lines]
     signature = f"signature: {folder.signature(table for selection in selections for table in selection.tables.values())}"
     return [
-        write_table(arguments.tables, NAME, booktabs(columns, rows), [*titles, *more, signature]),
+        write_table(options.tables, NAME, booktabs(columns, rows), [*titles, *more, signature]),
         path,
     ]

@@ -5,14 +5,16 @@ Each writes its tables as TSV, Markdown and LaTeX (and the paper's figure where 
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, Literal
 
 import pandas as pd
+from cyclopts import Parameter
 from tabulate import tabulate
 
-from fluent_mlama.console import UserError, seed_number, split_list
+from fluent_mlama.console import UserError
 from fluent_mlama.mlama.bias import bias_by_language, bias_table
 from fluent_mlama.mlama.coverage import coverage_table, sample_table
 from fluent_mlama.mlama.measures import (
@@ -24,9 +26,10 @@ from fluent_mlama.mlama.measures import (
     without,
 )
 from fluent_mlama.mlama.pooling import pooling_by_relation, pooling_table
-from fluent_mlama.mlama.query import DEFAULT_OUT, check_lists
-from fluent_mlama.mlama.results import METHODS, USUAL_TEMPLATES, Place, Results, read_results
+from fluent_mlama.mlama.query import DEFAULT_OUT
+from fluent_mlama.mlama.results import USUAL_TEMPLATES, Place, Results, read_results
 from fluent_mlama.mlama.uhn import FILTERS, read_uhn_list, uhn_rows
+from fluent_mlama.options import File, Langs, Name, Names, Relations, Seed
 from fluent_mlama.reader import MLama
 from fluent_mlama.records.atomic import check_writable
 from fluent_mlama.records.run import read_run, run_path
@@ -35,218 +38,222 @@ from fluent_mlama.reporting.three_formats import write_tables
 Tables = dict[str, pd.DataFrame]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of one of these commands."""
-    name = parser.get_default("command")
-    add = parser.add_argument
-    if name in {"coverage", "uhn"}:
-        add(
-            "--data",
-            type=Path,
-            required=True,
-            metavar="PATH",
-            help="folder or zip in the mLAMA 1.1 layout",
-        )
-    if name != "coverage":
-        add("--model", required=name != "uhn", help="the model whose results are meant")
-        add(
-            "--method",
-            choices=METHODS,
-            help="which answers (default: those that are there, if of one method only)",
-        )
-        add(
-            "--results",
-            type=Path,
-            default=DEFAULT_OUT,
-            help="folder of the results (default: %(default)s)",
-        )
-        add("--name", default=USUAL_TEMPLATES, help="template set (default: %(default)s)")
-        add("--compat", action="store_true", help="the answers with displaced masks")
-        add(
-            "--uhn",
-            type=Path,
-            metavar="LIST",
-            help="leave out the triples of this list (columns relation, lineid)",
-        )
-    add("--langs", type=split_list, help="comma-separated codes (default: all that are there)")
-    add("--relations", type=split_list, help="comma-separated relations (default: all)")
-    add(
-        "--tables",
-        type=Path,
-        default=Path("mlama_tables"),
-        help="folder of tables and figures (default: %(default)s)",
-    )
-    _add_own(parser, name)
+Data = Annotated[
+    File, Parameter(help="folder or zip in the mLAMA 1.1 layout; starter names what ships")
+]
+TablesFolder = Annotated[File, Parameter(help="folder of tables and figures")]
+TABLES = Path("mlama_tables")
 
 
-def _add_own(parser: argparse.ArgumentParser, name: str) -> None:
-    add = parser.add_argument
-    if name == "p1":
-        add(
-            "--articles",
-            type=Path,
-            help="CSV with lang,articles: p1 against the size of each Wikipedia (Figure 6)",
-        )
-    elif name == "rel-p1":
-        add("--reference", help="the model whose English is 1.0 (default: the model itself)")
-        add(
-            "--beside",
-            help="a model whose English gets a bar of its own, for example a monolingual one",
-        )
-    elif name == "split":
-        add(
-            "--untyped",
-            action="store_true",
-            help="show the untyped answers beside the typed ones (Figure 2)",
-        )
-    elif name == "pool":
-        add("--seed", type=seed_number, default=0, help="of the tie rule 'random' (default: 0)")
-    elif name == "uhn":
-        add(
-            "--filters",
-            type=split_list,
-            default=["string"],
-            help=f"comma list of {', '.join(FILTERS)} (default: string)",
-        )
-        add("--names-model", help="masked model for the name filter, for example bert-base-cased")
-    elif name == "templates":
-        add(
-            "--with",
-            dest="others",
-            type=split_list,
-            required=True,
-            help="names of further template sets, compared with --name",
-        )
+@Parameter(name="*", group="which results")
+@dataclass(frozen=True, kw_only=True)
+class ResultsOptions:
+    """The answers of one model that a table is about."""
+
+    model: Name
+    """the model whose results are meant"""
+    method: Literal["tyq", "untyq", "causal", "causal-sentence"] | None = None
+    """which answers (default: those that are there, if of one method only)"""
+    results: File = DEFAULT_OUT
+    """folder of the results"""
+    name: Name = USUAL_TEMPLATES
+    """template set"""
+    compat: bool = False
+    """the answers with displaced masks"""
+    uhn: File | None = None
+    """leave out the triples of this list (columns relation, lineid)"""
+    langs: Langs | None = None
+    """languages, comma-separated (default: all that are there)"""
+    relations: Relations | None = None
+    """relations, comma-separated (default: all)"""
+    tables: TablesFolder = TABLES
+
+    def read(self) -> Results:
+        """The results, without the triples of ``uhn``."""
+        check_writable(self.tables, "--tables")
+        method = self.method or _only_method(self.results, self.model, self.name)
+        suffix = "-compat" if self.compat else ""
+        place = Place(self.results, self.model, method.removesuffix("-compat") + suffix, self.name)
+        results = read_results(place, self.langs, self.relations)
+        return without(results, read_uhn_list(self.uhn)) if self.uhn else results
+
+    def of(self, model: str, method: str) -> Results:
+        """Those of another model, in all languages."""
+        other = replace(self, model=model, method=method.removesuffix("-compat"), langs=None)  # type: ignore[arg-type]
+        return other.read()
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Make the command's tables and figures."""
-    name = arguments.command
-    check_lists(arguments)
-    check_writable(arguments.tables, "--tables")
-    if name == "coverage":
-        tables, remark = _coverage(arguments), f"data {arguments.data.name}"
-    elif name == "uhn" and not arguments.model:
-        tables, remark = {"uhn_list": uhn_list(arguments)}, f"filters {','.join(arguments.filters)}"
-    else:
-        results = chosen_results(arguments)
-        remark = " ".join(results.signatures)
-        tables = _COMMANDS[name](results, arguments)
-    write_tables(arguments.tables, tables, remark)
+def show(folder: Path, tables: Tables, remark: str) -> None:
+    """Write the tables and print the first."""
+    write_tables(folder, tables, remark)
     shown = next(iter(tables.values()))
     print(tabulate(shown.to_numpy().tolist(), list(shown.columns), floatfmt="z.4f"))
-    print(f"written to {arguments.tables}: {', '.join(tables)}" + (f"\n{remark}" if remark else ""))
-    return 0
+    print(f"written to {folder}: {', '.join(tables)}" + (f"\n{remark}" if remark else ""))
 
 
-def chosen_results(
-    arguments: argparse.Namespace, model: str | None = None, method: str | None = None
-) -> Results:
-    """The results that the arguments name, without the triples of --uhn."""
-    method = (
-        method
-        or arguments.method
-        or _only_method(arguments.results, model or arguments.model, arguments.name)
-    )
-    suffix = "-compat" if arguments.compat else ""
-    place = Place(
-        arguments.results,
-        model or arguments.model,
-        method.removesuffix("-compat") + suffix,
-        arguments.name,
-    )
-    languages = arguments.langs if model is None else None
-    results = read_results(place, languages, arguments.relations)
-    return without(results, read_uhn_list(arguments.uhn)) if arguments.uhn else results
+def p1(*, which: ResultsOptions, articles: File | None = None) -> None:
+    """Precision at 1 by language and relation.
 
-
-def _only_method(out: Path, model: str, templates: str) -> str:
-    folder = Place(out, model, "", templates).folder.parent
-    present = (
-        sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
-    )
-    if not present:
-        raise UserError(
-            f"no results in {folder}; run: python -m probes.mlama query --model {model}"
-        )
-    if len(present) > 1:
-        raise UserError(
-            f"{folder} has answers of {', '.join(present)}; choose one with --method (they are never mixed)"
-        )
-    return present[0]
-
-
-def _coverage(arguments: argparse.Namespace) -> Tables:
-    from fluent_mlama.mlama.figures import draw_coverage
-
-    data = MLama(arguments.data)
-    table = coverage_table(data, arguments.langs, arguments.relations)
-    draw_coverage(table, arguments.tables, f"data {arguments.data.name}")
-    return {"coverage": table, "samples": sample_table(data, arguments.langs, arguments.relations)}
-
-
-def _p1(results: Results, arguments: argparse.Namespace) -> Tables:
+    Args:
+        articles: CSV with lang,articles: p1 against the size of each Wikipedia (Figure 6)
+    """
+    results = which.read()
+    remark = " ".join(results.signatures)
     tables = {"p1": p1_by_language(results), "p1_relations": p1_by_relation(results)}
-    if arguments.articles:
+    if articles:
         from fluent_mlama.mlama.figures import articles_table, draw_articles, read_articles
 
-        tables["articles"] = articles_table(tables["p1"], read_articles(arguments.articles))
-        draw_articles(tables["articles"], arguments.tables, " ".join(results.signatures))
-    return tables
+        tables["articles"] = articles_table(tables["p1"], read_articles(articles))
+        draw_articles(tables["articles"], which.tables, remark)
+    show(which.tables, tables, remark)
 
 
-def _relative(results: Results, arguments: argparse.Namespace) -> Tables:
+def rel_p1(
+    *, which: ResultsOptions, reference: Name | None = None, beside: Name | None = None
+) -> None:
+    """Precision relative to English on the same triples (Figure 3).
+
+    Args:
+        reference: the model whose English is 1.0 (default: the model itself)
+        beside: a model whose English gets a bar of its own, for example a monolingual one
+    """
     from fluent_mlama.mlama.figures import draw_relative
 
-    method = results.place.method
-    reference = chosen_results(arguments, arguments.reference or arguments.model, method)
-    beside = chosen_results(arguments, arguments.beside, method) if arguments.beside else None
-    table = relative_p1(results, reference, beside)
-    draw_relative(table, arguments.tables, " ".join(results.signatures))
-    return {"relative_p1": table}
+    results = which.read()
+    remark, method = " ".join(results.signatures), results.place.method
+    table = relative_p1(
+        results,
+        which.of(reference or which.model, method),
+        which.of(beside, method) if beside else None,
+    )
+    draw_relative(table, which.tables, remark)
+    show(which.tables, {"relative_p1": table}, remark)
 
 
-def _split(results: Results, arguments: argparse.Namespace) -> Tables:
+def split(*, which: ResultsOptions, untyped: bool = False) -> None:
+    """Objects of one piece and of several (Figure 2).
+
+    Args:
+        untyped: show the untyped answers beside the typed ones
+    """
     from fluent_mlama.mlama.figures import draw_split
 
+    results = which.read()
+    remark = " ".join(results.signatures)
     by_method = {results.place.method: split_by_pieces(results)}
-    if arguments.untyped:
-        by_method = {
-            "untyq": split_by_pieces(chosen_results(arguments, method="untyq")),
-            **by_method,
-        }
-    draw_split(by_method, arguments.tables, " ".join(results.signatures))
-    return {
+    if untyped:
+        others = replace(which, method="untyq").read()
+        by_method = {"untyq": split_by_pieces(others), **by_method}
+    draw_split(by_method, which.tables, remark)
+    tables = {
         "split" if method == results.place.method else f"split_{method}": table
         for method, table in reversed(by_method.items())
     }
+    show(which.tables, tables, remark)
 
 
-def _bias(results: Results, arguments: argparse.Namespace) -> Tables:
+def bias(*, which: ResultsOptions) -> None:
+    """The most frequent answers of each language (Tables 1 and 4)."""
+    results = which.read()
     table = bias_table(results)
-    return {"bias": table, "bias_languages": bias_by_language(table)}
+    tables = {"bias": table, "bias_languages": bias_by_language(table)}
+    show(which.tables, tables, " ".join(results.signatures))
 
 
-def _pool(results: Results, arguments: argparse.Namespace) -> Tables:
-    return {
-        "pooling": pooling_table(results, arguments.seed),
-        "pooling_relations": pooling_by_relation(results, seed=arguments.seed),
+def pool(*, which: ResultsOptions, seed: Seed = 0) -> None:
+    """Languages vote for the answer (Table 3).
+
+    Args:
+        seed: of the tie rule 'random'
+    """
+    results = which.read()
+    tables = {
+        "pooling": pooling_table(results, seed),
+        "pooling_relations": pooling_by_relation(results, seed=seed),
     }
+    show(which.tables, tables, " ".join(results.signatures))
 
 
-def uhn_list(arguments: argparse.Namespace) -> pd.DataFrame:
+def coverage(
+    *,
+    data: Data,
+    langs: Langs | None = None,
+    relations: Relations | None = None,
+    tables: TablesFolder = TABLES,
+) -> None:
+    """What the data holds in each language (Figure 1)."""
+    from fluent_mlama.mlama.figures import draw_coverage
+
+    check_writable(tables, "--tables")
+    source, remark = MLama(data), f"data {data.name}"
+    table = coverage_table(source, langs, relations)
+    draw_coverage(table, tables, remark)
+    show(tables, {"coverage": table, "samples": sample_table(source, langs, relations)}, remark)
+
+
+Filters = Annotated[Names, Parameter(help=f"of {', '.join(FILTERS)}")]
+
+
+def uhn(
+    *,
+    data: Data,
+    filters: Filters = ("string",),
+    names_model: Name | None = None,
+    model: Name | None = None,
+    method: Literal["tyq", "untyq", "causal", "causal-sentence"] | None = None,
+    results: File = DEFAULT_OUT,
+    name: Name = USUAL_TEMPLATES,
+    compat: bool = False,
+    langs: Langs | None = None,
+    relations: Relations | None = None,
+    tables: TablesFolder = TABLES,
+) -> None:
+    """Leave out facts that a name gives away (LAMA-UHN); with --model what is left of its answers.
+
+    Args:
+        names_model: masked model for the name filter, for example bert-base-cased
+        model: the model whose results are meant (default: write the list alone)
+        method: which answers
+        results: folder of the results
+        name: template set
+        compat: the answers with displaced masks
+    """
+    check_writable(tables, "--tables")
+    if model is None:
+        dropped = uhn_list(MLama(data), filters, names_model, relations)
+        show(tables, {"uhn_list": dropped}, f"filters {','.join(filters)}")
+        return
+    which = ResultsOptions(
+        model=model,
+        method=method,
+        results=results,
+        name=name,
+        compat=compat,
+        langs=langs,
+        relations=relations,
+        tables=tables,
+    )
+    found = which.read()
+    dropped = uhn_list(MLama(data), filters, names_model, relations)
+    show(tables, uhn_tables(found, dropped), " ".join(found.signatures))
+
+
+def uhn_list(
+    data: MLama,
+    filters: Sequence[str],
+    names_model: str | None,
+    relations: Sequence[str] | None,
+) -> pd.DataFrame:
     """The English triples that the filters leave out."""
-    data = MLama(arguments.data)
     likeliest = None
-    if "name" in arguments.filters and arguments.names_model:
+    if "name" in filters and names_model:
         from fluent_mlama.scoring.masked import load_masked_scorer
 
-        likeliest = load_masked_scorer(arguments.names_model).likeliest
+        likeliest = load_masked_scorer(names_model).likeliest
     facts = {
-        relation: data.triples("en", relation)
-        for relation in data.select(["en"], arguments.relations)["en"]
+        relation: data.triples("en", relation) for relation in data.select(["en"], relations)["en"]
     }
-    return uhn_rows(facts, arguments.filters, likeliest)
+    return uhn_rows(facts, filters, likeliest)
 
 
 def uhn_tables(results: Results, dropped: pd.DataFrame) -> Tables:
@@ -262,8 +269,37 @@ def uhn_tables(results: Results, dropped: pd.DataFrame) -> Tables:
     return tables
 
 
-def _uhn(results: Results, arguments: argparse.Namespace) -> Tables:
-    return uhn_tables(results, uhn_list(arguments))
+def templates(
+    *,
+    which: ResultsOptions,
+    others: Annotated[
+        Names,
+        Parameter(name="--with", help="names of further template sets, compared with --name"),
+    ],
+) -> None:
+    """Compare template sets."""
+    results = which.read()
+    sets: dict[str, Results] = {which.name: results}
+    for other in others:
+        place = Place(which.results, which.model, results.place.method, other)
+        sets[other] = read_results(place, which.langs, which.relations)
+    used = {name: templates_of(one) for name, one in sets.items()}
+    tables = {"templates": compare_templates(sets, used)}
+    show(which.tables, tables, " ".join(results.signatures))
+
+
+def _only_method(out: Path, model: str, templates: str) -> str:
+    folder = Place(out, model, "", templates).folder.parent
+    present = (
+        sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    )
+    if not present:
+        raise UserError(f"no results in {folder}; run: fluent-mlama mlama query --model {model}")
+    if len(present) > 1:
+        raise UserError(
+            f"{folder} has answers of {', '.join(present)}; choose one with --method (they are never mixed)"
+        )
+    return present[0]
 
 
 def templates_of(results: Results) -> dict[str, dict[str, str]]:
@@ -274,27 +310,3 @@ def templates_of(results: Results) -> dict[str, dict[str, str]]:
             record = read_run(run_path(results.place.file(lang, relation)))
             found.setdefault(lang, {})[relation] = str(record.extras["settings"]["template"])
     return found
-
-
-def _templates(results: Results, arguments: argparse.Namespace) -> Tables:
-    sets: Mapping[str, Results] = {
-        arguments.name: results,
-        **{
-            other: read_results(
-                Place(arguments.results, arguments.model, results.place.method, other),
-                arguments.langs,
-                arguments.relations,
-            )
-            for other in arguments.others
-        },
-    }
-    return {
-        "templates": compare_templates(
-            sets, {name: templates_of(one) for name, one in sets.items()}
-        )
-    }
-
-
-_COMMANDS = {
-    "p1": _p1, "rel-p1": _relative, "split": _split, "bias": _bias, "pool": _pool, "uhn": _uhn, "templates": _templates,
-}  # fmt: skip

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from fluent_mlama.console import UserError, note, split_list
+from cyclopts import Parameter
+
+from fluent_mlama.console import UserError, note
 from fluent_mlama.languages import language
 from fluent_mlama.mlama.lama import Lama, mend_template, read_lama
 from fluent_mlama.mlama.measures import ENGLISH
+from fluent_mlama.options import File, Langs, Name, Relations
 from fluent_mlama.reader import TEMPLATES, is_valid_template
 from fluent_mlama.records.atomic import check_writable, write_text
 from fluent_mlama.records.facts import read_templates
@@ -29,97 +31,72 @@ from fluent_mlama.translating.store import DEFAULT_STORE, Store, ask
 from fluent_mlama.translating.wikidata import API, NameSource, Wikidata
 
 COVERAGE = 0.2
+NAMES = Path(".cache") / "wikidata.sqlite"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``build``."""
-    add = parser.add_argument
-    add(
-        "--lama",
-        type=Path,
-        required=True,
-        metavar="PATH",
-        help="LAMA's data: folder or zip with relations.jsonl and TREx/",
-    )
-    add("--langs", type=split_list, required=True, help="comma-separated codes")
-    add("--relations", type=split_list, help="comma-separated relations (default: all)")
-    add(
-        "--translator",
-        required=True,
-        metavar="WORD",
-        help=f"who translates the templates: {', '.join(back_ends())}, as in datamodifier.py",
-    )
-    add(
-        "--repairs",
-        type=Path,
-        metavar="FOLDER",
-        help="templates put right by hand: <lang>.jsonl with relation and template",
-    )
-    add(
-        "--min-coverage",
-        type=float,
-        default=COVERAGE,
-        help="languages with no greater share of the facts are left out (default: 0.2)",
-    )
-    add("--out", type=Path, required=True, help="folder for the data in the mLAMA 1.1 layout")
-    add(
-        "--store",
-        type=Path,
-        default=DEFAULT_STORE,
-        help="SQLite file of finished translations (default: %(default)s)",
-    )
-    add(
-        "--names",
-        type=Path,
-        default=Path(".cache") / "wikidata.sqlite",
-        help="SQLite file of Wikidata's names (default: %(default)s)",
-    )
-    add(
-        "--base-url",
-        action="append",
-        default=[],
-        metavar="NAME=URL",
-        help="another address of a back end, or of wikidata",
-    )
+def build_mlama(
+    *,
+    lama: Annotated[
+        File, Parameter(help="LAMA's data: folder or zip with relations.jsonl and TREx/")
+    ],
+    langs: Langs,
+    relations: Relations | None = None,
+    translator: Annotated[
+        Name,
+        Parameter(
+            help=f"who translates the templates: {', '.join(back_ends())}, as in datamodifier.py"
+        ),
+    ],
+    repairs: File | None = None,
+    min_coverage: float = COVERAGE,
+    out: File,
+    store: File = DEFAULT_STORE,
+    names: File = NAMES,
+    base_url: tuple[str, ...] = (),
+) -> None:
+    """Make mLAMA again for any language from English LAMA.
 
+        fluent-mlama mlama build --lama data/LAMA --langs de,sw --translator google --out mlama_de_sw
 
-def run(arguments: argparse.Namespace) -> int:
-    """Build, and tell what became of each language."""
-    if not arguments.langs:
-        raise UserError("--langs names none; give codes, for example --langs de,sw")
-    if not 0 <= arguments.min_coverage < 1:
-        raise UserError(f"--min-coverage {arguments.min_coverage}: from 0 to less than 1")
-    for lang in arguments.langs:
+    Args:
+        repairs: templates edited manually: <lang>.jsonl with relation and template
+        min_coverage: languages with no greater share of the facts are left out
+        out: folder for the data in the mLAMA 1.1 layout
+        store: SQLite file of finished translations
+        names: SQLite file of Wikidata's names
+        base_url: NAME=URL, another address of a back end, or of wikidata; may be repeated
+    """
+    if not 0 <= min_coverage < 1:
+        raise UserError(f"--min-coverage {min_coverage}: from 0 to less than 1")
+    for lang in langs:
         language(lang)
-    options = TranslatorOptions(base_url=named_addresses(arguments.base_url))
-    _, translator = make_translator(arguments.translator, options)
-    lama = read_lama(arguments.lama, arguments.relations)
-    if arguments.repairs is not None and not arguments.repairs.is_dir():
+    options = TranslatorOptions(base_url=named_addresses(base_url))
+    _, back_end = make_translator(translator, options)
+    source = read_lama(lama, relations)
+    if repairs is not None and not repairs.is_dir():
         raise UserError(
-            f"--repairs {arguments.repairs}: no such folder; give one of <lang>.jsonl, or leave it out"
+            f"--repairs {repairs}: no such folder; give one of <lang>.jsonl, or leave it out"
         )
-    check_writable(arguments.out, "--out")
+    check_writable(out, "--out")
     with (
-        closing(Wikidata(arguments.names, api=options.address("wikidata") or API)) as wikidata,
-        Store(arguments.store) as store,
+        closing(Wikidata(names, api=options.address("wikidata") or API)) as wikidata,
+        Store(store) as answers,
     ):
         shares = build(
-            lama,
-            arguments.langs,
-            translator,
+            source,
+            langs,
+            back_end,
             wikidata,
-            store,
-            arguments.out,
-            arguments.repairs,
-            arguments.min_coverage,
+            answers,
+            out,
+            repairs,
+            min_coverage,
         )
-    total = sum(map(len, lama.facts.values()))
+    total = sum(map(len, source.facts.values()))
     for lang, share in shares.items():
         print(
-            f"{lang}: {share:.1%} of {total} facts"
-            + ("" if share > arguments.min_coverage else ", left out")
+            f"{lang}: {share:.1%} of {total} facts" + ("" if share > min_coverage else ", left out")
         )
-    return 0
 
 
 def build(

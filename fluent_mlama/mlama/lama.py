@@ -6,7 +6,7 @@ LAMA: a folder or zip with ``relations.jsonl`` (relation, template) and ``TREx/<
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,7 +41,7 @@ class Lama:
     facts: dict[str, list[EnglishFact]]
 
 
-def read_lama(path: Path, relations: list[str] | None = None) -> Lama:
+def read_lama(path: Path, relations: Sequence[str] | None = None) -> Lama:
     """LAMA's relations that have a file and a valid template. ``UserError`` names file and line."""
     source = open_source(path)
     folder = source.folder("TREx") if "TREx" in source.folders() else source

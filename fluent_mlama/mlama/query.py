@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 from collections import Counter
@@ -10,17 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
+from cyclopts import Parameter
 
-from fluent_mlama.console import UserError, note, split_list, whole_number
+from fluent_mlama.console import UserError, note
 from fluent_mlama.mlama.asking import CausalAsker, MaskedAsker, with_gold
 from fluent_mlama.mlama.candidates import CandidateLists
 from fluent_mlama.mlama.outcomes import outcomes_of
 from fluent_mlama.mlama.questions import QuestionSet, make_questions
 from fluent_mlama.mlama.results import (
-    METHODS,
     USUAL_TEMPLATES,
     Place,
     file_name,
@@ -28,14 +27,25 @@ from fluent_mlama.mlama.results import (
     state_of,
     write_result,
 )
+from fluent_mlama.options import (
+    ClusterOptions,
+    Count,
+    File,
+    Files,
+    Langs,
+    LoadOptions,
+    Name,
+    Relations,
+)
 from fluent_mlama.outcomes import write_outcomes
 from fluent_mlama.ranking.settings import without_home
 from fluent_mlama.reader import TEMPLATES, MLama
 from fluent_mlama.records.atomic import check_writable
 from fluent_mlama.records.facts import read_templates
 from fluent_mlama.records.source import open_source
+from fluent_mlama.runner.models import each_model, model_names, require_all
 from fluent_mlama.runner.run import OnItems, run_jobs, tidy
-from fluent_mlama.scoring.executors import Cluster, add_executor_arguments, cluster_of, load_in
+from fluent_mlama.scoring.executors import Cluster, load_in
 from fluent_mlama.scoring.identity import model_identity
 
 DEFAULT_OUT = Path("mlama_results")
@@ -57,10 +67,7 @@ class Options:
     max_masks: int | None = None
     compat: bool = False
     limit: int | None = None
-    device: str = "auto"
-    dtype: str = "auto"
-    revision: str | None = None
-    token_budget: int | None = None
+    loading: LoadOptions = LoadOptions()
     cluster: Cluster | None = None
 
     @property
@@ -71,106 +78,86 @@ class Options:
         )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``query``."""
-    add_asking_arguments(parser)
-    parser.add_argument(
-        "--method",
-        choices=METHODS,
-        required=True,
-        help="tyq and untyq: masked models; causal, causal-sentence: causal ones",
-    )
+@Parameter(name="*", group="what to ask")
+@dataclass(frozen=True, kw_only=True)
+class AskingOptions:
+    """What ``query`` and ``report`` ask, and how."""
 
+    model: Name
+    """Hugging Face id, folder, .gguf file or smollm2; query: several, comma-separated, one after the other"""
+    data: File
+    """folder or zip in the mLAMA 1.1 layout; starter names what ships"""
+    langs: Langs | None = None
+    """languages, comma-separated (default: all that are there)"""
+    relations: Relations | None = None
+    """relations, comma-separated (default: all of each language)"""
+    out: File = DEFAULT_OUT
+    """folder of the results"""
+    candidates: Files = ()
+    """published object lists, folder or zip; may be repeated"""
+    templates: File | None = None
+    """another template set: a folder or zip with <lang>/templates.jsonl"""
+    name: Name | None = None
+    """what this template set is called in the results (default: mlama, or the --templates folder's name)"""
+    top: Count = 5
+    """best answers kept per fact"""
+    max_masks: Count | None = None
+    """candidates of more pieces do not compete; their number is printed (tyq, untyq)"""
+    compat: bool = False
+    """put the masks where the published evaluator did (WordPiece models)"""
+    limit: Count | None = None
+    """the first N facts per relation only"""
 
-def add_asking_arguments(parser: argparse.ArgumentParser) -> None:
-    """What ``query`` and ``report`` share."""
-    add = parser.add_argument
-    add("--model", required=True, help="Hugging Face id, folder, .gguf or smollm2")
-    add(
-        "--data",
-        type=Path,
-        required=True,
-        metavar="PATH",
-        help="folder or zip in the mLAMA 1.1 layout",
-    )
-    add("--langs", type=split_list, help="comma-separated codes (default: all that are there)")
-    add(
-        "--relations",
-        type=split_list,
-        help="comma-separated relations (default: all of each language)",
-    )
-    add(
-        "--out", type=Path, default=DEFAULT_OUT, help="folder of the results (default: %(default)s)"
-    )
-    add(
-        "--candidates",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="published object lists, folder or zip; may be repeated",
-    )
-    add(
-        "--templates",
-        type=Path,
-        metavar="PATH",
-        help="another template set: a folder or zip with <lang>/templates.jsonl",
-    )
-    add(
-        "--name",
-        help="what this template set is called in the results (default: mlama, or the --templates folder's name)",
-    )
-    add("--top", type=whole_number(1), default=5, help="best answers kept a fact (default: 5)")
-    add(
-        "--max-masks",
-        type=whole_number(1),
-        help="candidates of more pieces do not compete; how many is told (tyq, untyq)",
-    )
-    add(
-        "--compat",
-        action="store_true",
-        help="put the masks where the published evaluator did (WordPiece models)",
-    )
-    add("--limit", type=whole_number(1), help="the first N facts a relation only")
-    add("--device", default="auto")
-    add("--dtype", default="auto")
-    add("--revision", help="commit or branch of a hub model")
-    add("--token-budget", type=whole_number(1), help="tokens a forward may have; bounds the memory")
-    add_executor_arguments(parser)
-
-
-def check_lists(arguments: argparse.Namespace) -> None:
-    """``--langs ,`` names nothing, and is not to be taken for all."""
-    for option in ("langs", "relations"):
-        if getattr(arguments, option) == []:
-            raise UserError(f"--{option} names none; leave it out for all that are there")
-
-
-def options_of(arguments: argparse.Namespace) -> Options:
-    """The options, checked before anything is loaded."""
-    check_lists(arguments)
-    if arguments.compat and arguments.method not in {"tyq", "untyq"}:
-        raise UserError(
-            f"--compat is about masks, and method {arguments.method} has none; leave it out"
+    def of(
+        self, model: str, method: str, loading: LoadOptions, cluster: Cluster | None = None
+    ) -> Options:
+        """What one model is asked, checked before anything is loaded."""
+        if self.compat and method not in {"tyq", "untyq"}:
+            raise UserError(f"--compat is about masks, and method {method} has none; leave it out")
+        usual = self.templates.stem if self.templates else USUAL_TEMPLATES
+        return Options(
+            model=model,
+            method=method,
+            out=self.out,
+            candidates=self.candidates,
+            templates=self.templates,
+            name=self.name or usual,
+            top=self.top,
+            max_masks=self.max_masks,
+            compat=self.compat,
+            limit=self.limit,
+            loading=loading,
+            cluster=cluster,
         )
-    usual = arguments.templates.stem if arguments.templates else USUAL_TEMPLATES
-    return Options(
-        model=arguments.model, method=arguments.method, out=arguments.out, candidates=tuple(arguments.candidates),
-        templates=arguments.templates,
-        name=arguments.name or usual,
-        top=arguments.top, max_masks=arguments.max_masks, compat=arguments.compat, limit=arguments.limit,
-        device=arguments.device, dtype=arguments.dtype, revision=arguments.revision, token_budget=arguments.token_budget,
-        cluster=cluster_of(arguments),
-    )  # fmt: skip
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Ask and tell what was done."""
-    options = options_of(arguments)
-    written = query(MLama(arguments.data), options, arguments.langs, arguments.relations)
-    write_outcomes(options.place.folder, outcomes_of(read_results(options.place)))
-    print(f"{len(written)} relations answered; results are in {options.place.folder}")
-    return 0
+def query_models(
+    *,
+    asking: AskingOptions,
+    method: Literal["tyq", "untyq", "causal", "causal-sentence"],
+    loading: LoadOptions = LoadOptions(),
+    where: ClusterOptions = ClusterOptions(),
+) -> None:
+    """Ask a model for every fact and keep its answers; finished relations are not asked again.
+
+        fluent-mlama mlama query --model bert-base-multilingual-cased --method tyq --data mlama1.1.zip -l en,de,ja
+
+    Args:
+        method: tyq and untyq: masked models; causal, causal-sentence: causal ones
+    """
+    cluster = where.cluster()
+    turns = [asking.of(model, method, loading, cluster) for model in model_names(asking.model)]
+    data = MLama(asking.data)
+
+    def ask(options: Options) -> None:
+        written = query(data, options, asking.langs, asking.relations)
+        write_outcomes(options.place.folder, outcomes_of(read_results(options.place)))
+        print(f"{len(written)} relations answered; results are in {options.place.folder}")
+
+    _, failed = each_model(
+        turns, ask, model=lambda turn: turn.model, place=lambda turn: turn.place.folder
+    )
+    require_all(failed, len(turns))
 
 
 def query(
@@ -201,33 +188,22 @@ def query(
 
 def load(options: Options) -> Any:
     """The model as a scorer of the kind that the method needs."""
-    arguments: dict[str, Any] = {
-        "device": options.device,
-        "dtype": options.dtype,
-        "revision": options.revision,
-    }
     if options.method in {"tyq", "untyq"}:
-        from fluent_mlama.scoring.masked import TOKEN_BUDGET, load_masked_scorer
+        from fluent_mlama.scoring.masked import load_masked_scorer
 
         return load_in(
-            options.cluster,
-            load_masked_scorer,
-            options.model,
-            token_budget=options.token_budget or TOKEN_BUDGET,
-            **arguments,
+            options.cluster, load_masked_scorer, options.model, **options.loading.masked()
         )
     from fluent_mlama.scoring.causal import load_scorer
 
-    return load_in(
-        options.cluster, load_scorer, options.model, token_budget=options.token_budget, **arguments
-    )
+    return load_in(options.cluster, load_scorer, options.model, **options.loading.causal())
 
 
 def _identity(options: Options, scorer: Any) -> str:
     """Which model answers: another one is asked again, whatever its name."""
     if scorer is None:
         try:
-            return model_identity(options.model, options.revision)
+            return model_identity(options.model, options.loading.revision)
         except UserError:  # loading it, where something is to be asked, stops at the same line
             return ""
     revision: str = (
@@ -300,11 +276,11 @@ def _settings(
     ]
     how = {"tokenisation": _tokenisation(options)} if options.method in {"tyq", "untyq"} else {}
     return {
-        "model": without_home(options.model), "revision": options.revision, "identity": identity, "method": options.method, **how,
+        "model": without_home(options.model), "revision": options.loading.revision, "identity": identity, "method": options.method, **how,
         "compat": options.compat,
         "template": questions.template, "facts_sha256": _digest(facts),
         "candidates": len(candidates), "candidates_sha256": _digest(candidates), "max_masks": options.max_masks, "top": options.top,
-        "limit": options.limit, "device": options.device, "dtype": options.dtype,
+        "limit": options.limit, "device": options.loading.device, "dtype": options.loading.dtype,
     }  # fmt: skip
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from fluent_mlama.console import UserError, note
 from fluent_mlama.mlama.analyse import Tables, uhn_tables
@@ -26,9 +26,10 @@ from fluent_mlama.mlama.measures import (
     split_by_pieces,
 )
 from fluent_mlama.mlama.pooling import pooling_by_relation, pooling_table
-from fluent_mlama.mlama.query import add_asking_arguments, options_of, query
-from fluent_mlama.mlama.results import METHODS, Results, read_results
+from fluent_mlama.mlama.query import AskingOptions, query
+from fluent_mlama.mlama.results import Results, read_results
 from fluent_mlama.mlama.uhn import uhn_rows
+from fluent_mlama.options import ClusterOptions, File, LoadOptions
 from fluent_mlama.reader import MLama
 from fluent_mlama.records.atomic import check_writable, write_text
 from fluent_mlama.reporting.three_formats import write_tables
@@ -44,58 +45,62 @@ TITLES = {
 }  # fmt: skip
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``report``: those of ``query``, and where the tables go."""
-    add_asking_arguments(parser)
-    parser.add_argument(
-        "--method", choices=METHODS, help="default: tyq for a masked model, causal for a causal one"
-    )
-    parser.add_argument(
-        "--tables",
-        type=Path,
-        default=Path("mlama_report"),
-        help="folder of the report (default: %(default)s)",
-    )
-    parser.add_argument("--articles", type=Path, help="CSV with lang,articles (Figure 6)")
+def report(
+    *,
+    asking: AskingOptions,
+    method: Literal["tyq", "untyq", "causal", "causal-sentence"] | None = None,
+    loading: LoadOptions = LoadOptions(),
+    where: ClusterOptions = ClusterOptions(),
+    tables: File = Path("mlama_report"),
+    articles: File | None = None,
+) -> None:
+    """Ask what has not been asked yet, then write every table and figure in one go.
 
+        fluent-mlama mlama report --model smollm2 --data starter -l en,es,ru,zh
 
-def run(arguments: argparse.Namespace) -> int:
-    """Ask, count, draw, write."""
-    data = MLama(arguments.data)
-    articles = read_articles(arguments.articles) if arguments.articles else None
-    check_writable(arguments.tables, "--tables")
-    arguments.method = arguments.method or method_for(arguments.model, arguments.revision)
-    options = options_of(arguments)
-    query(data, options, arguments.langs, arguments.relations)
-    results = read_results(options.place, arguments.langs, arguments.relations)
+    Args:
+        method: tyq for a masked model and causal for a causal one, unless you say otherwise
+        tables: folder of the report
+        articles: CSV with lang,articles (Figure 6)
+    """
+    data = MLama(asking.data)
+    sizes = read_articles(articles) if articles else None
+    check_writable(tables, "--tables")
+    options = asking.of(
+        asking.model,
+        method or method_for(asking.model, loading.revision),
+        loading,
+        where.cluster(),
+    )
+    query(data, options, asking.langs, asking.relations)
+    results = read_results(options.place, asking.langs, asking.relations)
     remark = " ".join(results.signatures)
-    folder = arguments.tables
-    tables: Tables = {
-        "coverage": coverage_table(data, arguments.langs, arguments.relations),
-        "samples": sample_table(data, arguments.langs, arguments.relations), **result_tables(results),
+    folder = tables
+    found: Tables = {
+        "coverage": coverage_table(data, asking.langs, asking.relations),
+        "samples": sample_table(data, asking.langs, asking.relations), **result_tables(results),
     }  # fmt: skip
     if ENGLISH in results.frames:
         facts = {relation: data.triples(ENGLISH, relation) for relation in results.frames[ENGLISH]}
-        tables |= uhn_tables(results, uhn_rows(facts, ["string"]))
+        found |= uhn_tables(results, uhn_rows(facts, ["string"]))
     figures = [
-        *draw_coverage(tables["coverage"], folder, remark),
-        *draw_split({options.method: tables["split"]}, folder, remark),
+        *draw_coverage(found["coverage"], folder, remark),
+        *draw_split({options.method: found["split"]}, folder, remark),
     ]
-    if "relative_p1" in tables:
-        figures += draw_relative(tables["relative_p1"], folder, remark)
-    if articles is not None:
-        tables["articles"] = articles_table(tables["p1"], articles)
-        figures += draw_articles(tables["articles"], folder, remark)
-    write_tables(folder, tables, remark)
-    chosen = data.select(arguments.langs, arguments.relations)
+    if "relative_p1" in found:
+        figures += draw_relative(found["relative_p1"], folder, remark)
+    if sizes is not None:
+        found["articles"] = articles_table(found["p1"], sizes)
+        figures += draw_articles(found["articles"], folder, remark)
+    write_tables(folder, found, remark)
+    chosen = data.select(asking.langs, asking.relations)
     write_text(
         folder / "report.md",
-        page(folder, list(tables), figures, results, left_out(chosen, results)),
+        page(folder, list(found), figures, results, left_out(chosen, results)),
     )
     print(
-        f"{len(tables)} tables and {len(figures) // 2} figures are in {folder}; {folder / 'report.md'} shows them\n{remark}"
+        f"{len(found)} tables and {len(figures) // 2} figures are in {folder}; {folder / 'report.md'} shows them\n{remark}"
     )
-    return 0
 
 
 def method_for(model: str, revision: str | None) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -153,12 +153,12 @@ def state_of(path: Path, settings: Mapping[str, Any]) -> tuple[bool, str]:
 
 
 def read_results(
-    place: Place, languages: list[str] | None = None, relations: list[str] | None = None
+    place: Place, languages: Sequence[str] | None = None, relations: Sequence[str] | None = None
 ) -> Results:
     """Results of a place; ``UserError`` where there are none, or none of a language that was asked for."""
     if not place.folder.is_dir():
         raise UserError(
-            f"no results in {place.folder}; run: python -m probes.mlama query --model {place.model} --method {place.method}"
+            f"no results in {place.folder}; run: fluent-mlama mlama query --model {place.model} --method {place.method}"
         )
     present = sorted(folder.name for folder in place.folder.iterdir() if folder.is_dir())
     frames: dict[str, dict[str, pd.DataFrame]] = {}

@@ -84,7 +84,7 @@ def read_uhn_list(path: Path) -> set[tuple[str, int]]:
     try:
         table = read_table(path.read_bytes(), str(path), allow_no_rows=True)
     except FileNotFoundError:
-        raise UserError(f"no list {path}; make one with: python -m probes.mlama uhn") from None
+        raise UserError(f"no list {path}; make one with: fluent-mlama mlama uhn") from None
     if not {"relation", "lineid"} <= set(table.columns):
         raise UserError(f"{path}: the header must name the columns relation and lineid")
     keys = set()

@@ -1,11 +1,12 @@
 """Protocol `corrected`: what a careful experiment does (docs/protocols.md). Pure functions, no model, no files.
 
-Candidates are entities rather than strings; prompt and continuation are tokenised as one string; the rest of the sentence
-is scored as well; ties share their ranks.
+Candidates are entities with one string each; prompt and continuation are tokenised as one string; the rest of the
+sentence is scored as well; ties share their ranks.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,32 +17,40 @@ import pandas as pd
 
 from fluent_mlama.languages import language
 from fluent_mlama.ranking.entities import (
-    DISTRACTOR_LIMIT,
     FEW_DISTRACTORS,
+    MAX_DISTRACTORS,
     SEED,
     Entity,
     draw_distractors,
     gather_entities,
-    sampling_order,
+    subject_order,
 )
 from fluent_mlama.ranking.ranks import TiedRank, Ties, tied_rank
 from fluent_mlama.ranking.task import Choice, Question, Task, cells_by_row, cut
-from fluent_mlama.ranking.text import Frame, comparable, read_frame
+from fluent_mlama.ranking.text import Frame, comparable, names_object, read_frame
 from fluent_mlama.records.benchmark import Benchmark
 from fluent_mlama.records.dump import DISTRACTOR_COUNT, dump_columns
+from fluent_mlama.records.scores import Role
 from fluent_mlama.scoring.contract import Candidate, Request
 
-EDITION = 1
+EDITION = 2
 """Goes up with every change of the rules that changes a number."""
 Frames = dict[str, dict[int, Frame]]
 """verbalisation -> row -> frame, for every usable object."""
+Valid = Mapping[str, frozenset[str]]
+"""sub_uri -> the obj_uris that the data source gives for it by one relation, in any language."""
 
 
 @dataclass(frozen=True)
-class Contest:
-    """One row's candidates: gold and its distractors, the same for every verbalisation."""
+class CandidateSet:
+    """One row's candidates, the same entities for every verbalisation.
 
-    gold: Entity
+    gold: verbalisation -> its form in this row. names: of gold (``--forms all``).
+    """
+
+    uri: str
+    gold: Mapping[str, str]
+    names: tuple[str, ...]
     distractors: tuple[Entity, ...]
 
 
@@ -68,44 +77,58 @@ def select_frames(
     return frames, kept, left_out
 
 
-def gather_contests(
-    benchmark: Benchmark, entities: Mapping[str, Entity], kept: Sequence[int], seed: int = SEED
-) -> tuple[dict[int, Contest], dict[int, str]]:
-    """Gold and distractors of each kept row; and, row -> reason, the rows whose gold has no string that is its alone.
-
-    Distractors come from all entities of the kept rows, limited or not.
-    """
-    cells = cells_by_row(benchmark)
+def valid_objects(tables: Iterable[pd.DataFrame]) -> Valid:
+    """sub_uri -> obj_uris of every row of these benchmark tables, rows that are left out among them."""
     valid: dict[str, set[str]] = defaultdict(set)
-    for fact in cells.values():
-        valid[fact["sub_uri"]].add(fact["obj_uri"])
-    uris = dict.fromkeys(cells[row]["obj_uri"] for row in kept)
-    order = sampling_order((entities[uri] for uri in uris), benchmark.relation, seed)
-    contests: dict[int, Contest] = {}
-    left_out: dict[int, str] = {}
+    for table in tables:
+        facts = table[["sub_uri", "obj_uri"]]
+        for subject, answer in facts.itertuples(index=False, name=None):
+            valid[subject].add(answer)
+    return {subject: frozenset(answers) for subject, answers in valid.items()}
+
+
+def sampling_of(valid: Valid) -> str:
+    """How distractors are drawn, with the hash of what counts as right: a part of the signature."""
+    lines = [f"{subject} {' '.join(sorted(answers))}" for subject, answers in sorted(valid.items())]
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
+    return f"sha256-by-subject,seed:{SEED},valid:{digest}"
+
+
+def gather_candidates(
+    benchmark: Benchmark, frames: Frames, kept: Sequence[int], valid: Valid, seed: int = SEED
+) -> dict[int, CandidateSet]:
+    """Gold and distractors of each kept row. Distractors come from all kept rows, limited or not."""
+    its_language = language(benchmark.lang)
+    entities = gather_entities(benchmark, frames, its_language)
+    cells = cells_by_row(benchmark)
+    uris = list(dict.fromkeys(cells[row]["obj_uri"] for row in kept))
+    orders: dict[str, list[str]] = {}
+    found = {}
     for row in kept:
-        gold = entities[cells[row]["obj_uri"]]
-        if gold.forms:
-            contests[row] = Contest(
-                gold, tuple(draw_distractors(gold, frozenset(valid[cells[row]["sub_uri"]]), order))
-            )
-        else:
-            left_out[row] = "every form of the object names another entity as well"
-    return contests, left_out
+        subject, uri = cells[row]["sub_uri"], cells[row]["obj_uri"]
+        if subject not in orders:
+            orders[subject] = subject_order(uris, benchmark.relation, subject, seed)
+        gold = {v: comparable(of_row[row].form) for v, of_row in frames.items()}
+        right = valid[subject] | {uri}
+        drawn = draw_distractors(gold, orders[subject], entities, right, its_language)
+        found[row] = CandidateSet(uri, gold, entities[uri].names, drawn)
+    return found
 
 
-def choices_of(contest: Contest, verbalisation: str, frame: Frame) -> tuple[Choice, ...]:
-    """Every form of every entity, gold first; ``own`` marks the one form of each that this verbalisation itself uses."""
-    own = comparable(frame.form)
-    choices = [
-        Choice(form, "correct", contest.gold.uri, form == own) for form in contest.gold.labels
+def choices_of(
+    candidates: CandidateSet, verbalisation: str, *, all_forms: bool = False
+) -> tuple[Choice, ...]:
+    """One string per entity, gold first; with ``all_forms`` every other name of each behind its string (``own`` False)."""
+    rows: list[tuple[str, Role, str, tuple[str, ...]]] = [
+        (candidates.uri, "correct", candidates.gold[verbalisation], candidates.names)
     ]
-    choices += [
-        Choice(form, "alias", contest.gold.uri, form == own) for form in contest.gold.aliases
-    ]
-    for entity in contest.distractors:
-        used = entity.own_form(verbalisation)
-        choices += [Choice(form, "distractor", entity.uri, form == used) for form in entity.forms]
+    for entity in candidates.distractors:
+        rows.append((entity.uri, "distractor", entity.strings[verbalisation], entity.names))
+    choices = []
+    for uri, role, string, names in rows:
+        choices.append(Choice(string, role, uri, own=True))
+        if all_forms:
+            choices += [Choice(name, role, uri) for name in names if name != string]
     return tuple(choices)
 
 
@@ -114,23 +137,27 @@ def corrected_task(
     verbalisations: Sequence[str],
     *,
     limit: int | None = None,
-    with_aliases: bool = True,
+    all_forms: bool = False,
     accept_unsure: bool = False,
     neutral_prompt: str | None = None,
+    valid: Valid | None = None,
 ) -> Task:
-    """All questions of protocol `corrected` about one file; ``limit`` cuts the rows to be scored, never the entities."""
+    """All questions of protocol `corrected` about one file; ``limit`` cuts the rows to be scored, never the entities.
+
+    valid: right objects of each subject in the whole data source; None = those of this file.
+    """
     frames, usable, left_out = select_frames(benchmark, verbalisations, accept_unsure=accept_unsure)
-    entities = gather_entities(
-        benchmark, frames, language(benchmark.lang), with_aliases=with_aliases
-    )
-    contests, formless = gather_contests(benchmark, entities, usable)
-    rows, beyond = cut([row for row in usable if row in contests], limit)
+    valid = valid_objects([benchmark.table]) if valid is None else valid
+    candidates = gather_candidates(benchmark, frames, usable, valid)
+    rows, beyond = cut(usable, limit)
     cells = cells_by_row(benchmark)
     questions = []
+    named = 0
     for row in rows:
+        named += names_object(cells[row], tuple(candidates[row].gold.values()), benchmark.lang)
         for v in verbalisations:
             frame = frames[v][row]
-            choices = choices_of(contests[row], v, frame)
+            choices = choices_of(candidates[row], v, all_forms=all_forms)
             request = Request(
                 frame.prompt,
                 tuple(Candidate(frame.separator + choice.form, frame.tail) for choice in choices),
@@ -138,21 +165,22 @@ def corrected_task(
             questions.append(
                 Question(row, v, cells[row]["sub_uri"], cells[row]["obj_uri"], request, choices)
             )
-    counts = [len(contests[row].distractors) for row in rows]
+    counts = [len(candidates[row].distractors) for row in rows]
     return Task(
         benchmark,
         tuple(verbalisations),
         protocol="corrected",
         tokenisation="joint",
         questions=tuple(questions),
-        left_out=left_out | formless,
-        pool_limit=DISTRACTOR_LIMIT,
-        sampling=f"sha256-of-entity,seed:{SEED}",
+        left_out=left_out,
+        pool_limit=MAX_DISTRACTORS,
+        sampling=sampling_of(valid),
         beyond_limit=beyond,
         neutral_prompt=neutral_prompt,
         notes={
             "distractors": [min(counts), max(counts)] if counts else [],
             "rows_with_few_distractors": sum(count < FEW_DISTRACTORS for count in counts),
+            "rows_that_name_the_object": named,
         },
     )
 
@@ -167,8 +195,8 @@ def corrected_ranks(
 ) -> pd.DataFrame:
     """The dump's columns behind the benchmark's, from a table of scores: index = row number.
 
-    An entity scores what its best form scores. ``v_own_rank`` compares the forms that v itself uses; NaN where gold's is
-    not its alone. logprob: the column to rank by. top: further k for ``v_top{k}_correct`` columns.
+    ``v_all_forms_rank`` gives each entity the score of its best form; NaN where only one form was scored.
+    logprob: the column to rank by. top: further k for ``v_top{k}_correct`` columns.
     """
     columns = dump_columns("corrected", verbalisations)
     further = [f"{v}_top{k}_correct" for v in verbalisations for k in top if k not in {1, 3}]
@@ -176,21 +204,18 @@ def corrected_ranks(
         column: {} for column in (*columns[:-1], *further, columns[-1])
     }
     for (row, v), group in scores.groupby(["row", "verbalisation"], sort=False):
-        gold, entities, values = (
-            group["obj_uri"].iloc[0],
-            group["entity"].to_numpy(),
-            group[logprob].to_numpy(),
-        )
-        score, others = _best_by_entity(gold, entities, values)
+        gold, own = group["obj_uri"].iloc[0], group["own"].to_numpy()
+        entities, values = group["entity"].to_numpy(), group[logprob].to_numpy()
+        score, others = _best_by_entity(gold, entities[own], values[own])
         rank = tied_rank(score, others)
-        own = group["own"].to_numpy()
-        own_score, own_others = _best_by_entity(gold, entities[own], values[own])
         place = _pick(rank, ties)
         cells[f"{v}_rank"][row] = place
         cells[f"{v}_rank_min"][row] = rank.lowest
         cells[f"{v}_rank_max"][row] = rank.highest
-        cells[f"{v}_own_rank"][row] = (
-            float("nan") if own_score is None else _pick(tied_rank(own_score, own_others), ties)
+        cells[f"{v}_all_forms_rank"][row] = (
+            float("nan")
+            if own.all()
+            else _pick(tied_rank(*_best_by_entity(gold, entities, values)), ties)
         )
         cells[f"{v}_logprob"][row] = score
         for k in (1, 3, *(k for k in top if k not in {1, 3})):

@@ -1,4 +1,4 @@
-"""Protocol `corrected`: candidates are entities, each with the strings that name it (docs/protocols.md, step 4 and 5)."""
+"""Protocol `corrected`: candidates are entities with one string per verbalisation (docs/protocols.md, steps 4 and 5)."""
 
 from __future__ import annotations
 
@@ -7,142 +7,114 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fluent_mlama.languages import Language, fold_case
-from fluent_mlama.ranking.text import Frame, comparable, in_another_script
-from fluent_mlama.records.benchmark import TEMPLATE, Benchmark, split_aliases
+from fluent_mlama.languages import Language, fold_case, is_known
+from fluent_mlama.ranking.text import Frame, comparable, script_of
+from fluent_mlama.records.benchmark import Benchmark, split_aliases
 
-DISTRACTOR_LIMIT = 50
+MAX_DISTRACTORS = 50
 FEW_DISTRACTORS = 10
 """Below this many distractors a rank says little: scored and flagged."""
 SEED = 0
-_CODE_LETTERS = 3
+CODE_LETTERS = 3
+_UNCASED = frozenset({"Han", "Hiragana", "Katakana", "Hangul"})
+"""Scripts in which a name of one to three letters is an ordinary name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
     """One object of the file. All strings are NFC.
 
-    labels: its labels and the objects found in sentences, in the order they were met. aliases: further target-language
-    names. located: verbalisation -> the object form found most often in it (first met where several are).
-    claimed: every string that names it, case-folded, with those that also name another entity and so count for neither.
+    strings: verbalisation -> the form it has there most often (first met where several are); ``template``: its label.
+    names: every label, found form and alias that is not a code, in the order they were met (``--forms all``).
     """
 
     uri: str
-    labels: tuple[str, ...]
-    aliases: tuple[str, ...]
-    located: Mapping[str, str]
-    claimed: frozenset[str]
-
-    @property
-    def forms(self) -> tuple[str, ...]:
-        """What is scored for it: labels, then aliases; empty where each of its strings names another entity as well."""
-        return self.labels + self.aliases
-
-    def own_form(self, verbalisation: str) -> str:
-        """As a distractor: the form found in this verbalisation, else its label (else its first form that is its alone)."""
-        for form in (self.located.get(verbalisation), *self.labels):
-            if form is not None and form in self.forms:
-                return form
-        return self.forms[0]
+    strings: Mapping[str, str]
+    names: tuple[str, ...]
 
 
 def gather_entities(
-    benchmark: Benchmark,
-    frames: Mapping[str, Mapping[int, Frame]],
-    language: Language,
-    *,
-    with_aliases: bool = True,
-    with_english: bool = False,
+    benchmark: Benchmark, frames: Mapping[str, Mapping[int, Frame]], language: Language
 ) -> dict[str, Entity]:
     """Entities of a file by obj_uri, in file order.
 
-    frames: verbalisation -> row -> the frame of a usable object; rows without one add their label and aliases alone.
-    with_english: let the English label be a form (off in the protocol; the ablation asks what it does).
+    frames: verbalisation -> row -> the frame of a usable object. An entity that no usable row names in a
+    verbalisation has no string there.
     """
-    labels: dict[str, dict[str, None]] = defaultdict(dict)
+    found: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    names: dict[str, dict[str, None]] = defaultdict(dict)
     aliases: dict[str, dict[str, None]] = defaultdict(dict)
-    located: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
-    columns = ["obj_uri", "obj_label", "aliases"]
-    has_english = "en_obj_label" in benchmark.table.columns
-    english_of = (
-        benchmark.table["en_obj_label"].tolist() if has_english else [""] * len(benchmark.table)
-    )
-    published = all(benchmark.columns(v).status is None for v in benchmark.verbalisations)
-    for (row, (uri, label, cell)), english in zip(
-        _rows(benchmark, columns), english_of, strict=True
-    ):
-        if comparable(label):
-            labels[uri][comparable(label)] = None
-        for v, found in frames.items():
-            if v != TEMPLATE and row in found:
-                form = comparable(found[row].form)
-                labels[uri][form] = None
-                located[uri][v][form] += 1
-        if with_aliases:
-            listed = [comparable(alias) for alias in split_aliases(cell) if alias.strip()]
-            names = (
-                listed if with_english else _without_english(listed, comparable(english), published)
-            )
-            aliases[uri].update(
-                dict.fromkeys(alias for alias in names if not _is_foreign_code(alias, language))
-            )
-        if with_english and comparable(english):
-            aliases[uri][comparable(english)] = None
-    claimed = {uri: {**names, **aliases[uri]} for uri, names in labels.items()}
-    owners = Counter(form for names in claimed.values() for form in names)
+    table = benchmark.table[["obj_uri", "obj_label", "aliases"]]
+    for row, uri, label, cell in table.itertuples(index=True, name=None):
+        names[uri][comparable(label)] = None
+        for v, of_row in frames.items():
+            if row in of_row:
+                form = comparable(of_row[row].form)
+                found[uri][v][form] += 1
+                names[uri][form] = None
+        for alias in map(comparable, split_aliases(cell)):
+            if not is_code(alias, language):
+                aliases[uri][alias] = None
     return {
         uri: Entity(
             uri,
-            labels=tuple(form for form in names if owners[form] == 1),
-            aliases=tuple(form for form in aliases[uri] if form not in names and owners[form] == 1),
-            located={v: counts.most_common(1)[0][0] for v, counts in located[uri].items()},
-            claimed=frozenset(fold_case(form, language.code) for form in claimed[uri]),
+            # most_common keeps the order of insertion among equals: the first met
+            strings={v: forms.most_common(1)[0][0] for v, forms in found[uri].items()},
+            names=tuple(name for name in {**own, **aliases[uri]} if name),
         )
-        for uri, names in labels.items()
+        for uri, own in names.items()
     }
 
 
-def _rows(benchmark: Benchmark, columns: Sequence[str]) -> Iterable[tuple[int, tuple[str, ...]]]:
-    cells = benchmark.table[list(columns)].itertuples(index=False, name=None)
-    return zip((int(row) for row in benchmark.table.index), cells, strict=True)
+def is_code(alias: str, language: Language) -> bool:
+    """Whether an alias is a code and no name: ``de``, ``est``, ``zh-Hant``.
+
+    Three letters or fewer, or a language code; Han, Kana and Hangul are exempt, where short names are names.
+    """
+    letters = [character for character in alias if character.isalpha()]
+    if any(script_of(letter) in _UNCASED for letter in letters):
+        return False
+    code = fold_case(alias, language.code).partition("-")[0]
+    return len(letters) <= CODE_LETTERS or is_known(code) or code == language.code
 
 
-def _without_english(listed: Sequence[str], english: str, published: bool) -> list[str]:
-    """The aliases less the English label, which published files put first; if it comes again it is a target-language form too."""
-    if listed and (published or listed[0] == english):
-        return list(listed[1:])
-    return list(listed)
+def subject_order(
+    entities: Iterable[str], relation: str, subject: str, seed: int = SEED
+) -> list[str]:
+    """obj_uris in ascending sha256 of ``seed|relation|sub_uri|obj_uri``: each subject has a draw of its own."""
+    head = hashlib.sha256(f"{seed}|{relation}|{subject}|".encode())
 
+    def digest(uri: str) -> bytes:
+        own = head.copy()
+        own.update(uri.encode())
+        return own.digest()
 
-def _is_foreign_code(alias: str, language: Language) -> bool:
-    """A code such as `nl` in a Cyrillic or Chinese file: three letters or fewer, in another script."""
-    return sum(character.isalpha() for character in alias) <= _CODE_LETTERS and in_another_script(
-        alias, language
-    )
-
-
-def sampling_order(entities: Iterable[Entity], relation: str, seed: int = SEED) -> list[Entity]:
-    """Entities in ascending sha256 of ``seed|relation|obj_uri``: one fixed, recorded draw."""
-    return sorted(
-        entities,
-        key=lambda entity: hashlib.sha256(f"{seed}|{relation}|{entity.uri}".encode()).digest(),
-    )
+    return sorted(entities, key=digest)
 
 
 def draw_distractors(
-    gold: Entity, also_valid: frozenset[str], order: Sequence[Entity]
-) -> list[Entity]:
-    """The first 50 entities of ``order`` that are wrong for this fact.
+    gold: Mapping[str, str],
+    order: Sequence[str],
+    entities: Mapping[str, Entity],
+    also_valid: frozenset[str],
+    language: Language,
+) -> tuple[Entity, ...]:
+    """The first 50 entities of ``order`` that are wrong for a fact, the same for every verbalisation.
 
-    Not gold; no other object that the benchmark gives for the same subject (``also_valid``: obj_uris); none that shares
-    a case-folded string with gold; none without a string of its own.
+    gold: verbalisation -> gold's string. also_valid: obj_uris that are right for this subject, gold's among them.
+    An entity whose string in any verbalisation is gold's or an earlier distractor's (case-folded) is passed over.
     """
     drawn: list[Entity] = []
-    for entity in order:
-        if len(drawn) == DISTRACTOR_LIMIT:
+    taken = {v: {fold_case(form, language.code)} for v, form in gold.items()}
+    for uri in order:
+        if len(drawn) == MAX_DISTRACTORS:
             break
-        if entity.uri == gold.uri or entity.uri in also_valid or not entity.forms:
+        if uri in also_valid:
             continue
-        if gold.claimed.isdisjoint(entity.claimed):
-            drawn.append(entity)
-    return drawn
+        strings = {v: fold_case(form, language.code) for v, form in entities[uri].strings.items()}
+        if any(strings[v] in taken[v] for v in gold):
+            continue
+        drawn.append(entities[uri])
+        for v in gold:
+            taken[v].add(strings[v])
+    return tuple(drawn)

@@ -11,72 +11,38 @@ folder of its own below ``--out``, so that their dumps can never be mixed:
 
 from __future__ import annotations
 
-import argparse
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Annotated
 
-from fluent_mlama.console import UserError, split_list
+from cyclopts import Parameter
+
+from fluent_mlama.command_line import OLD_FLAGS, parse_words, renamed
+from fluent_mlama.console import UserError
+from fluent_mlama.options import LoadOptions, Name
 from fluent_mlama.ranking.settings import Settings
-from fluent_mlama.ranking.values import named, positive
 from fluent_mlama.records.names import is_file_name
-
-MODEL_OPTIONS = (
-    "revision",
-    "dtype",
-    "device",
-    "device_map",
-    "quantise",
-    "trust_remote_code",
-    "path",
-    "token_budget",
-)
-"""Options of a model, as fields of ``Settings``: for all models on the command line, for one behind its name in a file."""
+from fluent_mlama.runner.models import model_names
 
 
-def add_model_options(parser: argparse._ActionsContainer) -> None:
-    """Add ``MODEL_OPTIONS``."""
-    parser.add_argument("--revision", metavar="NAME", help="branch, tag or commit on the hub")
-    parser.add_argument(
-        "--dtype",
-        choices=("auto", "float32", "bfloat16", "float16"),
-        default="auto",
-        help="auto: float32 on a CPU",
-    )
-    parser.add_argument(
-        "--device",
-        default="auto",
-        metavar="NAME",
-        help="auto, cpu, cuda, cuda:1, mps (default: auto)",
-    )
-    parser.add_argument(
-        "--device-map", metavar="NAME", help="spread a large model over devices: auto, balanced …"
-    )
-    parser.add_argument(
-        "--quantise", choices=("4bit", "8bit"), help="with bitsandbytes, where it is installed"
-    )
-    parser.add_argument(
-        "--trust-remote-code", action="store_true", help="run code that comes with the model"
-    )
-    parser.add_argument(
-        "--path",
-        default="auto",
-        metavar="NAME",
-        help="how to score (default: the fastest that passes the check at load)",
-    )
-    parser.add_argument("--token-budget", type=positive, metavar="N", help="tokens a forward")
+@dataclass(frozen=True)
+class ModelLine:
+    """A line of ``--models FILE``."""
+
+    model: Annotated[Name, Parameter(name="MODEL")]
+    _: KW_ONLY
+    loading: LoadOptions = LoadOptions()
+    folder: Name | None = None
 
 
 def choose_models(settings: Settings) -> tuple[Settings, ...]:
     """The settings of each model where ``--model`` names several, else (): commas part them, unless a path of that name is there."""
-    names = split_list(settings.model)
-    if "," not in settings.model or Path(settings.model).expanduser().exists():
+    names = model_names(settings.model)
+    if len(names) == 1 and names[0] == settings.model:
         return ()
-    if not names:
-        raise UserError(f"--model {settings.model!r} names no model; give one, or several as A,B,C")
     return _in_folders([(replace(settings, model=name), folder_name(name)) for name in names])
 
 
@@ -118,37 +84,33 @@ def folder_name(model: str) -> str:
     return name if is_file_name(name) else f"_{name}"
 
 
-class _LineParser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UserError(
-            f"{self.prog}: {message}; a line is a model and its options, such as NAME --dtype float16 --folder X"
-        )
-
-
 def _read_line(text: str, where: str, settings: Settings) -> tuple[Settings, str]:
-    parser = _LineParser(prog=where, add_help=False, allow_abbrev=False)
-    parser.add_argument("model", type=named)
-    add_model_options(parser)
-    parser.add_argument("--folder", type=named)
-    for action in parser._actions:
-        action.default = argparse.SUPPRESS
+    # a backslash parts folders on Windows, so it escapes nothing
     lexer = shlex.shlex(text, posix=True, punctuation_chars=False)
-    lexer.whitespace_split, lexer.commenters, lexer.escape = (
-        True,
-        "",
-        "",
-    )  # a backslash parts folders on Windows
+    lexer.whitespace_split, lexer.commenters, lexer.escape = True, "", ""
     try:
         words = list(lexer)
     except ValueError as error:
         raise UserError(f"{where}: {error}; close the quotation mark") from None
-    options = vars(parser.parse_args(words))
-    folder = options.pop("folder", folder_name(options["model"]))
+    try:
+        line = parse_words(ModelLine, words)
+    except UserError as error:
+        raise UserError(
+            f"{where}: {error}; a line is a model and its options, such as NAME --dtype float16 --folder X"
+        ) from None
+    flags = {word.partition("=")[0] for word in renamed(words, set(OLD_FLAGS.values()))}
+    # options of the line override those of the command line, which stay for the others
+    options = {
+        name: value
+        for name, value in vars(line.loading).items()
+        if f"--{name.replace('_', '-')}" in flags
+    }
+    folder = folder_name(line.model) if line.folder is None else line.folder
     if folder != folder_name(folder):
         raise UserError(
             f"{where}: --folder {folder!r} cannot be a folder's name below --out; choose letters, digits, '-', '_', '+', '.'"
         )
-    return replace(settings, **options), folder
+    return replace(settings, model=line.model, **options), folder
 
 
 def _in_folders(chosen: Sequence[tuple[Settings, str]]) -> tuple[Settings, ...]:

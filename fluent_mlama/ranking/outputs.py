@@ -18,10 +18,11 @@ from typing import Any, Literal, NamedTuple
 
 from fluent_mlama.console import UserError
 from fluent_mlama.json_text import parse_json
+from fluent_mlama.ranking.corrected import Valid, valid_objects
 from fluent_mlama.ranking.dumping import EDITIONS
 from fluent_mlama.ranking.settings import Settings
 from fluent_mlama.records.atomic import write_text
-from fluent_mlama.records.benchmark import Benchmark
+from fluent_mlama.records.benchmark import Benchmark, find_benchmarks, read_benchmark
 from fluent_mlama.records.dump import dump_name, find_dumps
 from fluent_mlama.records.run import (
     NOT_AS_WRITTEN,
@@ -125,18 +126,22 @@ def rules_of(settings: Settings) -> str:
     """The protocol's edition, and the options that change its rows or candidates."""
     options = ["drop-empty-objects"] if settings.drop_empty_objects else []
     options += ["accept-unsure"] if settings.accept_unsure else []
-    options += [] if settings.with_aliases else ["no-aliases"]
+    options += ["all-forms"] if settings.all_forms else []
     return "+".join([str(EDITIONS[settings.protocol]), *options])
 
 
 def find_outputs(
-    outputs: Outputs, settings: Settings, benchmark: Benchmark, model: Model | None = None
+    outputs: Outputs,
+    settings: Settings,
+    benchmark: Benchmark,
+    model: Model | None = None,
+    sampling: str = "",
 ) -> Found:
     """Whether there is something to do.
 
     finished: these settings and this model made it, and every byte is as it was written. changed: the same, but a dump is not
     as it was written. replace: made otherwise, or a file of it is gone or damaged. missing: nothing is there.
-    model: None = as the settings ask for it.
+    model: None = as the settings ask for it. sampling: how the distractors would be drawn now.
     """
     if not outputs.run.exists():
         return Found("missing")
@@ -144,6 +149,8 @@ def find_outputs(
     model = model or asked_model(settings)
     difference = _difference(settings, record, model)
     reason = f"it was made with another {difference}" if difference else ""
+    if not reason and sampling and record.sampling != sampling:
+        reason = f"other objects are right or the draw differs ({record.sampling}, not {sampling})"
     reason = reason or _other_rows(settings, benchmark, record, model) or _damage(outputs, record)
     if reason:
         return Found("replace", reason)
@@ -194,6 +201,26 @@ class Folder:
     ) -> None:
         self.settings, self.source, self.replaced = settings, source, tuple(replaced)
         self._joined = False
+        self._valid: dict[str, Valid] = {}
+
+    def valid_objects(self, benchmark: Benchmark) -> Valid:
+        """sub_uri -> right obj_uris for the subjects of a file, by any file of the relation in the data source."""
+        relation = benchmark.relation
+        if self.source is None:
+            return valid_objects([benchmark.table])
+        if relation not in self._valid:
+            tables = (
+                read_benchmark(self.source, *entry[:3]).table
+                for entry in find_benchmarks(self.source)
+                if entry[1] == relation
+            )
+            self._valid[relation] = valid_objects(tables)
+        subjects = benchmark.table["sub_uri"].unique()
+        everywhere = self._valid[relation]
+        own = valid_objects([benchmark.table])
+        return {
+            subject: own[subject] | everywhere.get(subject, own[subject]) for subject in subjects
+        }
 
     def check(self, model: Model) -> None:
         """Refuse dumps of another kind that lie here (``check_folder``)."""
@@ -334,8 +361,8 @@ _DECIDING = {
     "protocol": "protocol",
     "model": "model",
     "revision": "content or revision of the model",
-    "quantise": "quantisation",
+    "quantise": "quantization",
     "arithmetic": "arithmetic",
     "drop_empty_objects": "row filter (--drop-empty-objects)",
-    "with_aliases": "set of forms (--no-aliases)",
+    "all_forms": "set of forms (--forms)",
 }

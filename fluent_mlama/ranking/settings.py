@@ -31,7 +31,7 @@ class Settings:
     verbalisations: which of a file's to compare, None = all. limit: rows to be scored at most; the pool is never cut.
     drop_empty_objects (paper): leave rows with an empty object cell out, as three published narrow dumps did.
     accept_unsure: rank objects that were found without evidence from their name (``frame``, ``unsure``) as well.
-    with_aliases (corrected): aliases are forms of their entity. neutral_prompt: score each continuation behind this text
+    all_forms (corrected): also rank entities by the best of all their names. neutral_prompt: score each continuation behind this text
     as well, for pointwise mutual information.
     """
 
@@ -40,9 +40,9 @@ class Settings:
     dtype: str = "auto"
     device: str = "auto"
     device_map: str | None = None
-    quantise: str | None = None
+    quantization: str | None = None
     trust_remote_code: bool = False
-    path: str = "auto"
+    scoring_method: str = "auto"
     token_budget: int | None = None
     protocol: ProtocolName = "paper"
     arithmetic: Arithmetic = "float32"
@@ -50,7 +50,7 @@ class Settings:
     limit: int | None = None
     drop_empty_objects: bool = False
     accept_unsure: bool = False
-    with_aliases: bool = True
+    all_forms: bool = False
     neutral_prompt: str | None = None
     out: Path = Path("stats")
     overwrite: bool = False
@@ -74,12 +74,12 @@ class Settings:
             "model": without_home(self.model),
             "revision": self.revision,
             "dtype": self.dtype,
-            "quantise": self.quantise,
+            "quantise": self.quantization,
             "protocol": self.protocol,
             "arithmetic": self.arithmetic,
             "drop_empty_objects": self.drop_empty_objects,
             "accept_unsure": self.accept_unsure,
-            "with_aliases": self.with_aliases,
+            "all_forms": self.all_forms,
             "neutral_prompt": self.neutral_prompt,
         }
 
@@ -91,8 +91,8 @@ class Settings:
             "revision": self.revision,
             "device_map": self.device_map,
             "trust_remote_code": self.trust_remote_code,
-            "quantise": self.quantise,
-            "path": self.path,
+            "quantization": self.quantization,
+            "path": self.scoring_method,
             "token_budget": self.token_budget,
         }
 

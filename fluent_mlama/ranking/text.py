@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from fluent_mlama.languages import Language, fold_case
-from fluent_mlama.records.benchmark import ERROR, Columns, objection
+from fluent_mlama.records.benchmark import ERROR, Columns, objection, split_aliases
 
 STOPS = frozenset(".。．!！?？…।۔؟։።")
 _STRAIGHT_QUOTES = "\"'"
@@ -112,11 +112,46 @@ def read_frame(
         tail = sentence[len(prompt) + len(form) :]
     else:
         return "sentence-differs"
+    form, tail = whole_name(
+        remove_invisible(form).strip(), remove_invisible(tail), _known_names(cells), language
+    )
     return Frame(
         prompt=seen.strip(),
         separator=" " if seen[-1].isspace() else "",
-        form=remove_invisible(form).strip(),
-        tail=end_with_stop(remove_invisible(tail), language),
+        form=form,
+        tail=end_with_stop(tail, language),
+    )
+
+
+def _known_names(cells: Mapping[str, str]) -> list[str]:
+    """Label, aliases and English label of a row's object."""
+    listed = [cells["obj_label"], *split_aliases(cells.get("aliases", ""))]
+    return [comparable(name) for name in (*listed, cells.get("en_obj_label", "")) if name.strip()]
+
+
+def whole_name(form: str, tail: str, names: Sequence[str], language: Language) -> tuple[str, str]:
+    """Form and tail, with the words of the tail that continue a known name moved to the form.
+
+    A cut behind ``Motown`` leaves `` Records.`` in the tail, which is evidence of the name and no context.
+    """
+    best = 0
+    for name in names:
+        name = name.rstrip("".join(STOPS))  # the stop of `Inc.` may end the sentence
+        rest = len(name) - len(form)
+        if rest <= best or not tail[:rest].strip() or tail[rest : rest + 1].isalnum():
+            continue
+        if fold_case(form + tail[:rest], language.code) == fold_case(name, language.code):
+            best = rest
+    return form + tail[:best], tail[best:]
+
+
+def names_object(cells: Mapping[str, str], forms: Sequence[str], lang: str) -> bool:
+    """Whether the subject's label holds the object's label or one of its forms as whole words, case aside."""
+    subject = _seen(cells["sub_label"], lang)
+    return any(
+        re.search(rf"(?<!\w){re.escape(name)}(?!\w)", subject)
+        for name in {_seen(form, lang).strip() for form in (cells["obj_label"], *forms)}
+        if name
     )
 
 
@@ -147,15 +182,7 @@ def comparable(text: str) -> str:
     return unicodedata.normalize("NFC", remove_invisible(text)).strip()
 
 
-def in_another_script(text: str, language: Language) -> bool:
-    """Whether the text has letters and none of them belongs to a script of the language."""
-    letters = [character for character in text if character.isalpha()]
-    return bool(letters) and not any(
-        _script(character) in language.scripts for character in letters
-    )
-
-
-def _script(character: str) -> str:
+def script_of(character: str) -> str:
     """Unicode script of a letter, by its name; enough to tell the scripts of ``fluent_mlama.languages`` apart."""
     word = (
         unicodedata.name(unicodedata.normalize("NFKC", character)[:1], "")

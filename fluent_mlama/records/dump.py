@@ -3,7 +3,7 @@
 Two kinds, told apart by their columns (both defined in docs/files.md):
 
 ``paper``      v_true_ranks {form: rank}, v_top1_correct 0/1, v_prompt_prob (a natural log), v_top3_correct 0/1
-``corrected``  v_rank (mid-rank), v_rank_min, v_rank_max, v_own_rank, v_logprob, v_top1_correct, v_top3_correct,
+``corrected``  v_rank (mid-rank), v_rank_min, v_rank_max, v_all_forms_rank, v_logprob, v_top1_correct, v_top3_correct,
                v_prompt_prob, and n_distractors
 """
 
@@ -33,7 +33,7 @@ CORRECTED_PARTS = (
     "rank",
     "rank_min",
     "rank_max",
-    "own_rank",
+    "all_forms_rank",
     "logprob",
     "top1_correct",
     "top3_correct",

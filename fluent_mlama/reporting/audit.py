@@ -5,14 +5,15 @@ Writes ``audit.tsv`` (every finding), ``audit_table.tex`` (checks × languages) 
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
+from cyclopts import Parameter
 
 from fluent_mlama.console import note
-from fluent_mlama.ranking.values import benchmarks_named
+from fluent_mlama.options import Benchmarks, File
 from fluent_mlama.records.atomic import write_text
 from fluent_mlama.records.source import Source, open_source
 from fluent_mlama.records.table import format_table
@@ -44,7 +45,15 @@ from fluent_mlama.reporting.audit_text import (
 from fluent_mlama.reporting.findings import WIDE, Finding
 from fluent_mlama.reporting.latex import write_table
 from fluent_mlama.reporting.loading import DumpFolder, RankTable, open_dumps, open_wide
+from fluent_mlama.reporting.options import StatsOptions
 
+Data = Annotated[
+    Benchmarks | None, Parameter(help="the benchmark files, to check which rows were ranked")
+]
+Prompts = Annotated[
+    File | None,
+    Parameter(help="the few-shot files, to find facts shown as examples (with --data)"),
+]
 OF_ONE_DUMP = (
     unequal_ranks,
     ranked_forms,
@@ -64,35 +73,28 @@ OF_ONE_DUMP = (
 OF_A_WIDE_DUMP = (unequal_ranks, flags)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of audit."""
-    parser.add_argument(
-        "--data",
-        type=benchmarks_named,
-        metavar="FOLDER|ZIP",
-        help="the benchmark files, to check which rows were ranked",
-    )
-    parser.add_argument(
-        "--prompts",
-        type=Path,
-        metavar="FOLDER|ZIP",
-        help="the few-shot files, to find facts shown as examples (with --data)",
-    )
+def audit_dumps(
+    *, options: StatsOptions = StatsOptions(), data: Data = None, prompts: Prompts = None
+) -> None:
+    """What is wrong with the dumps, found from the dumps alone (and from the benchmark, if given).
 
-
-def run(arguments: argparse.Namespace) -> int:
-    """Audit, print the overview, write the three files."""
-    write_audit(open_dumps(arguments.stats), open_wide(arguments.wide, arguments.stats), arguments)
-    return 0
+    stats.py audit --stats stats/starter/paper --data starter --tables tables/mine
+    """
+    wide = open_wide(options.wide, options.dumps)
+    write_audit(open_dumps(options.dumps), wide, options, data, prompts)
 
 
 def write_audit(
-    folder: DumpFolder, wide: DumpFolder | None, arguments: argparse.Namespace
+    folder: DumpFolder,
+    wide: DumpFolder | None,
+    options: StatsOptions,
+    data: Path | None = None,
+    prompts: Path | None = None,
 ) -> list[Finding]:
     """Run every check on the selected dumps and write what they say; returns the findings."""
-    tables = folder.tables(arguments.langs, arguments.relations)
-    benchmarks = open_source(arguments.data) if getattr(arguments, "data", None) else None
-    few_shots = open_source(arguments.prompts) if getattr(arguments, "prompts", None) else None
+    tables = folder.tables(options.langs, options.relations)
+    benchmarks = open_source(data) if data is not None else None
+    few_shots = open_source(prompts) if prompts is not None else None
     findings = audit(tables, wide, benchmarks, few_shots)
     looked_at = {
         "wide dumps": wide,
@@ -100,7 +102,7 @@ def write_audit(
         "few-shot files (--data and --prompts)": few_shots and benchmarks,
     }
     missing = [name for name, given in looked_at.items() if given is None]
-    out = arguments.tables
+    out = options.tables
     signature = folder.signature(tables)
     write_text(out / "audit.tsv", format_table(as_frame(findings)))
     write_text(out / "audit.md", advice_page(findings, missing, signature))
@@ -108,7 +110,7 @@ def write_audit(
         "Audit: dumps with a finding / dumps that could be tested, wide dumps not counted.",
         f"signature: {signature}",
     ]
-    write_table(arguments.tables, "audit_table", overview(findings), comments)
+    write_table(options.tables, "audit_table", overview(findings), comments)
     note(f"wrote {out / 'audit.tsv'} and {out / 'audit.md'}")
     return findings
 

@@ -9,15 +9,18 @@ main figures) and a forest plot (PDF, PNG), and prints the main figures. docs/co
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import pandas as pd
+from cyclopts import Parameter, Token
 from tabulate import tabulate
 
 from fluent_mlama.console import UserError, note
+from fluent_mlama.options import Cutoffs, Seed
 from fluent_mlama.records.atomic import write_text
 from fluent_mlama.reporting.comparing import Pair, Settings, compare_pairs
 from fluent_mlama.reporting.comparison_tables import (
@@ -29,15 +32,10 @@ from fluent_mlama.reporting.comparison_tables import (
 )
 from fluent_mlama.reporting.figures_compare import draw_differences
 from fluent_mlama.reporting.folders import open_folders
-from fluent_mlama.reporting.inference import STATEMENT, WEIGHTS
+from fluent_mlama.reporting.inference import STATEMENT
 from fluent_mlama.reporting.latex import write_table
 from fluent_mlama.reporting.loading import DumpFolder, RankTable, open_dumps
-from fluent_mlama.reporting.options import (
-    add_further_folders,
-    add_resampling,
-    add_short_rule,
-    cutoffs,
-)
+from fluent_mlama.reporting.options import Against, Resamples, StatsOptions
 from fluent_mlama.reporting.outcomes import (
     compare_outcomes,
     has_outcomes,
@@ -47,8 +45,10 @@ from fluent_mlama.reporting.outcomes import (
     tell_missing,
 )
 from fluent_mlama.reporting.paired import align, fact_ranks
-from fluent_mlama.reporting.remarks import SHORT_RULE_TEXTS, relation_counts
-from fluent_mlama.reporting.selection import kept_rows, narrow, relations_by_language, short_rule
+from fluent_mlama.reporting.remarks import relation_counts, rules_text
+from fluent_mlama.reporting.selection import kept_rows, narrow, relations_by_language
+from fluent_mlama.reporting.yardsticks import STATEMENT as YARDSTICKS
+from fluent_mlama.reporting.yardsticks import yardstick_table
 
 AVERAGES = {
     "relation": "mean over relations",
@@ -57,45 +57,58 @@ AVERAGES = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of compare."""
-    add_further_folders(
-        parser, "dumps of other models or protocols, each compared with --stats fact by fact"
-    )
-    parser.add_argument(
-        "--baseline",
-        default="template",
-        metavar="NAME",
-        help="what each verbalisation is compared with (default: template)",
-    )
-    parser.add_argument(
-        "--k", type=cutoffs, default=(1, 3, 5), metavar="K,…", help="the k of R@k (default: 1,3,5)"
-    )
-    parser.add_argument(
-        "--weights",
-        choices=WEIGHTS,
-        default="relation",
-        help="what counts alike in what is printed and set in LaTeX (default: relation; the TSV has all)",
-    )
-    parser.add_argument(
-        "--level", type=_level, default=0.95, help="of the intervals (default: 0.95)"
-    )
-    add_resampling(parser, 10_000)
-    parser.add_argument(
-        "--own-form",
-        action="store_true",
-        help="rank only the form that the sentence itself uses, not an entity's best (protocol corrected)",
-    )
-    add_short_rule(parser)
+def _level(_: Any, tokens: Sequence[Token]) -> float:
+    value = tokens[-1].value
+    try:
+        level = float(value)
+    except ValueError:
+        level = 0.0
+    if not 0.5 <= level < 1:
+        raise ValueError(
+            f"{value!r} is not a level; give a number from 0.5 to below 1, such as 0.95"
+        )
+    return level
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Compare, write the files and print the main figures."""
-    settings = Settings(arguments.k, arguments.level, arguments.resamples, arguments.seed)
-    if has_outcomes(Path(arguments.stats)):
-        return run_outcomes(arguments, settings)
+Level = Annotated[float, Parameter(converter=_level, n_tokens=1, help="of the intervals")]
+
+
+def compare(
+    *,
+    options: StatsOptions = StatsOptions(),
+    against: Against = (),
+    baseline: str = "template",
+    k: Cutoffs = (1, 3, 5),
+    weights: Literal["relation", "object", "fact"] = "relation",
+    level: Level = 0.95,
+    resamples: Resamples = 10_000,
+    seed: Seed = 0,
+    all_forms: bool = False,
+) -> None:
+    """Intervals and paired tests between verbalisations, models or protocols.
+
+        stats.py compare --stats stats/starter/paper
+        stats.py compare --stats stats/models/smollm2,stats/models/mine --tables tables/models
+
+    Writes compare_values and compare_differences as TSV (full precision) and Markdown, compare.tex (the main
+    figures) and a forest plot (PDF, PNG), and prints the main figures. docs/comparing.md says how to read them.
+
+    Args:
+        baseline: what each verbalisation is compared with
+        weights: what counts alike in what is printed and set in LaTeX (the TSV has all)
+        all_forms: rank each entity by its best form (dumps made with --forms all)
+    """
+    settings = Settings(k, level, resamples, seed)
+    options = replace(options, stats=(*options.stats, *against))
+    if has_outcomes(options.stats[0]):
+        compare_experiment(options, baseline, settings)
+        return
+    several = len(options.stats) > 1
+    beside = None if several else yardsticks_of(options)
     table, pairs, remarks = (
-        several_folders(arguments) if arguments.against else one_folder(arguments)
+        several_folders(options, all_forms=all_forms)
+        if several
+        else one_folder(options, baseline, all_forms=all_forms)
     )
     remarks.append(
         f"{STATEMENT} Level {settings.level:.0%}, {settings.resamples} flips, seed {settings.seed}; Holm over all tests of the table. "
@@ -103,8 +116,8 @@ def run(arguments: argparse.Namespace) -> int:
     )
     values, differences = compare_pairs(table, pairs, settings)
     differences = differences[differences["first"] != differences["second"]]
-    folder: Path = arguments.tables
-    name = f"compare{'_own_form' if arguments.own_form else ''}{'_against' if arguments.against else ''}"
+    folder: Path = options.tables
+    name = f"compare{'_all_forms' if all_forms else ''}{'_against' if several else ''}"
     for part, frame in (("values", values), ("differences", differences)):
         if len(frame):
             write_text(folder / f"{name}_{part}.tsv", tsv(frame))
@@ -112,10 +125,10 @@ def run(arguments: argparse.Namespace) -> int:
     note(
         f"wrote {folder / name}_values{' and _differences' if len(differences) else ''} (.tsv, .md)"
     )
-    if arguments.against:
+    if several:
         print(
             tabulate(
-                side_by_side(values, arguments.weights),
+                side_by_side(values, weights),
                 headers="keys",
                 showindex=False,
                 disable_numparse=True,
@@ -123,78 +136,92 @@ def run(arguments: argparse.Namespace) -> int:
             end="\n\n",
         )
     if len(differences):
-        title = f"What the differences are worth, {AVERAGES[arguments.weights]}"
-        write_table(folder, name, latex_body(differences, arguments.weights), [title, *remarks])
-        draw_differences(
-            differences, arguments.weights, arguments.graphs, name, "; ".join([title, *remarks])
-        )
+        title = f"What the differences are worth, {AVERAGES[weights]}"
+        write_table(folder, name, latex_body(differences, weights), [title, *remarks])
+        draw_differences(differences, weights, options.graphs, name, "; ".join([title, *remarks]))
         print(
             tabulate(
-                main_figures(differences, arguments.weights),
+                main_figures(differences, weights),
                 headers="keys",
                 showindex=False,
                 disable_numparse=True,
             )
         )
+    if beside is not None:
+        write_text(folder / f"{name}_yardsticks.tsv", tsv(beside))
+        print(f"\n{tabulate(beside, headers='keys', showindex=False, floatfmt='z.3f')}")
+        remarks.append(YARDSTICKS)
     print("\n".join(remarks))
-    return 0
 
 
-def run_outcomes(arguments: argparse.Namespace, settings: Settings) -> int:
+def yardsticks_of(options: StatsOptions) -> pd.DataFrame | None:
+    """The yardsticks of one folder's R@1, on the rows that are compared."""
+    folder = open_dumps(options.dumps)
+    (tables,) = chosen_tables([folder], options)
+    found = yardstick_table(folder, tables)
+    return None if found is None else found.reset_index()
+
+
+def compare_experiment(options: StatsOptions, baseline: str, settings: Settings) -> None:
     """The same for the outcomes of another experiment (minimal pairs, typed queries, popularity questions)."""
-    places = [Path(arguments.stats), *map(Path, arguments.against or ())]
+    places = options.stats
     folders = {path.name or str(path): open_outcomes(path) for path in places}
     if len(folders) < len(places):
         raise UserError("two folders of one name cannot be told apart; rename one")
     outcomes = join_outcomes(folders) if len(folders) > 1 else next(iter(folders.values()))
     tell_missing(outcomes)
-    baseline = arguments.baseline if arguments.baseline in outcomes.conditions else ""
-    if not baseline and arguments.baseline != "template":  # the default of rank dumps
+    known = baseline in outcomes.conditions
+    if not known and baseline != "template":  # the default of rank dumps
         raise UserError(
-            f"no condition '{arguments.baseline}': there are {', '.join(outcomes.conditions)}; choose with --baseline"
+            f"no condition '{baseline}': there are {', '.join(outcomes.conditions)}; choose with --baseline"
         )
-    values, differences = compare_outcomes(outcomes, baseline or outcomes.conditions[0], settings)
+    values, differences = compare_outcomes(
+        outcomes, baseline if known else outcomes.conditions[0], settings
+    )
     remarks = statement(outcomes, settings)
-    folder: Path = arguments.tables
+    folder: Path = options.tables
     for part, frame in (("values", values), ("differences", differences)):
         if len(frame):
             write_text(folder / f"compare_{part}.tsv", tsv(frame))
             print(tabulate(frame, headers="keys", showindex=False, floatfmt="z.3f"), end="\n\n")
     print("\n".join(remarks))
-    return 0
 
 
-def one_folder(arguments: argparse.Namespace) -> tuple[pd.DataFrame, list[Pair], list[str]]:
+def one_folder(
+    options: StatsOptions, baseline: str, *, all_forms: bool
+) -> tuple[pd.DataFrame, list[Pair], list[str]]:
     """The baseline against every other verbalisation of one folder."""
-    folder = open_dumps(arguments.stats)
-    (tables,) = chosen_tables([folder], arguments)
+    folder = open_dumps(options.dumps)
+    (tables,) = chosen_tables([folder], options)
     names = list(dict.fromkeys(v for table in tables for v in table.verbalisations))
-    if arguments.baseline not in names:
+    if baseline not in names:
         raise UserError(
-            f"{folder.path} has no verbalisation '{arguments.baseline}', it has {', '.join(names)}; choose with --baseline"
+            f"{folder.path} has no verbalisation '{baseline}', it has {', '.join(names)}; choose with --baseline"
         )
-    pairs = [Pair(arguments.baseline, name) for name in names if name != arguments.baseline]
+    pairs = [Pair(baseline, name) for name in names if name != baseline]
     if not pairs:
         raise UserError(
-            f"{folder.path} has only the verbalisation {arguments.baseline}: nothing to compare it with; or give --against FOLDER"
+            f"{folder.path} has only the verbalisation {baseline}: nothing to compare it with; or give --against FOLDER"
         )
     return (
-        fact_ranks(tables, own_form=arguments.own_form),
+        fact_ranks(tables, all_forms=all_forms),
         pairs,
-        _remarks(folder, tables, arguments, ""),
+        _remarks(folder, tables, options, "", all_forms),
     )
 
 
-def several_folders(arguments: argparse.Namespace) -> tuple[pd.DataFrame, list[Pair], list[str]]:
-    """Each verbalisation of ``--stats`` against the same one of each folder of ``--against``, on the facts that both have."""
-    folders = open_folders(arguments)
-    tables = dict(zip(folders, chosen_tables(list(folders.values()), arguments), strict=True))
+def several_folders(
+    options: StatsOptions, *, all_forms: bool
+) -> tuple[pd.DataFrame, list[Pair], list[str]]:
+    """Each verbalisation of the first folder against the same one of each other folder, on the facts that both have."""
+    folders = open_folders(options.stats)
+    tables = dict(zip(folders, chosen_tables(list(folders.values()), options), strict=True))
     remarks = [
         remark
         for label, folder in folders.items()
-        for remark in _remarks(folder, tables[label], arguments, f"{label}: ")
+        for remark in _remarks(folder, tables[label], options, f"{label}: ", all_forms)
     ]
-    table, shared, pairs = pair_folders(tables, own_form=arguments.own_form)
+    table, shared, pairs = pair_folders(tables, all_forms=all_forms)
     first, *others = folders
     sizes = {label: sum(map(len, part)) for label, part in tables.items()}
     for other in others:
@@ -212,7 +239,7 @@ def several_folders(arguments: argparse.Namespace) -> tuple[pd.DataFrame, list[P
 
 
 def pair_folders(
-    tables: Mapping[str, Sequence[RankTable]], *, own_form: bool = False
+    tables: Mapping[str, Sequence[RankTable]], *, all_forms: bool = False
 ) -> tuple[pd.DataFrame, dict[str, int], list[Pair]]:
     """Ranks of several folders (label -> dumps) side by side, how many facts each shares with the first, and the pairs to compare.
 
@@ -228,7 +255,7 @@ def pair_folders(
             raise UserError(f"{first} and {other} share no verbalisation; nothing can be paired")
     table, shared = align(
         {
-            label: fact_ranks(part, prefix=f"{label}:", own_form=own_form)
+            label: fact_ranks(part, prefix=f"{label}:", all_forms=all_forms)
             for label, part in tables.items()
         }
     )
@@ -242,65 +269,54 @@ def pair_folders(
     return table, shared, list(dict.fromkeys(pairs))
 
 
-def chosen_tables(
-    folders: Sequence[DumpFolder], arguments: argparse.Namespace
-) -> list[list[RankTable]]:
+def chosen_tables(folders: Sequence[DumpFolder], options: StatsOptions) -> list[list[RankTable]]:
     """Of each folder the dumps that are compared (``relations_by_language``), verbalisations narrowed, short prompts left out."""
-    for lang in arguments.langs or ():
-        for relation in arguments.relations or ():
+    for lang in options.langs or ():
+        for relation in options.relations or ():
             folders[0].table(lang, relation)  # a UserError that names what there is
     for folder in folders:
-        for table in folder.tables(arguments.langs, arguments.relations):
-            if arguments.verbalisations and not set(arguments.verbalisations) & set(
+        for table in folder.tables(options.langs, options.relations):
+            if options.verbalisations and not set(options.verbalisations) & set(
                 table.verbalisations
             ):
                 raise UserError(
-                    f"{table.name} has none of {', '.join(arguments.verbalisations)}, it has {', '.join(table.verbalisations)}"
+                    f"{table.name} has none of {', '.join(options.verbalisations)}, it has {', '.join(table.verbalisations)}"
                 )
     relations = relations_by_language(
-        folders, arguments.langs, arguments.relations, arguments.verbalisations
+        folders, options.langs, options.relations, options.verbalisations
     )
-    rule = short_rule(arguments.style, arguments.exclude_short)
     chosen = []
     for folder in folders:
         found = []
-        for lang in dict.fromkeys(arguments.langs or folder.languages()):
+        for lang in dict.fromkeys(options.langs or folder.languages()):
             for table in (
                 folder.tables([lang], relations[lang]) if lang in folder.languages() else ()
             ):
                 wanted = [
                     v
                     for v in table.verbalisations
-                    if v in (arguments.verbalisations or table.verbalisations)
+                    if v in (options.verbalisations or table.verbalisations)
                 ]
-                found.append(kept_rows(narrow(table, wanted), rule))
+                found.append(kept_rows(narrow(table, wanted), options.rules))
         chosen.append([table for table in found if len(table)])
     return chosen
 
 
 def _remarks(
-    folder: DumpFolder, tables: Sequence[RankTable], arguments: argparse.Namespace, label: str
+    folder: DumpFolder,
+    tables: Sequence[RankTable],
+    options: StatsOptions,
+    label: str,
+    all_forms: bool,
 ) -> list[str]:
     if not tables:
         raise UserError(
             f"{folder.path}: every row falls to the rule for short prompts; choose --exclude-short no"
         )
-    rule = SHORT_RULE_TEXTS[short_rule(arguments.style, arguments.exclude_short)]
+    rule = rules_text(options.rules, tables)
     counted = relation_counts([(table.lang, table.relation, len(table)) for table in tables])
-    ranked = ", ranks by the verbalisation's own form" if arguments.own_form else ""
+    ranked = ", ranks by the best of all forms" if all_forms else ""
     return [
         f"{label}{counted}; {rule}; protocol: {tables[0].protocol}{ranked}",
         f"{label}signature: {folder.signature(tables)}",
     ]
-
-
-def _level(value: str) -> float:
-    try:
-        level = float(value)
-    except ValueError:
-        level = 0.0
-    if not 0.5 <= level < 1:
-        raise argparse.ArgumentTypeError(
-            f"'{value}' is no level; give a number from 0.5 to below 1, such as 0.95"
-        )
-    return level

@@ -6,7 +6,6 @@ must be possible.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,41 +16,46 @@ from fluent_mlama.reporting.general_table import write_general_table
 from fluent_mlama.reporting.infl_table import write_infl_table
 from fluent_mlama.reporting.latex_document import write_document
 from fluent_mlama.reporting.loading import open_dumps, open_wide
+from fluent_mlama.reporting.options import QualityGains, QualityScale, StatsOptions
 from fluent_mlama.reporting.qe_table import write_qe_table
 from fluent_mlama.reporting.relation_table import write_relation_table
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """All options of the tables, the graphs and the audit."""
-    graphs.add_arguments(parser)
-    audit.add_arguments(parser)
+def write_all(
+    *,
+    options: StatsOptions = StatsOptions(),
+    only: graphs.Only = (),
+    qe: QualityGains = None,
+    qe_scale: QualityScale = "",
+    data: audit.Data = None,
+    prompts: audit.Prompts = None,
+) -> None:
+    """All tables and graphs that the dumps allow, and the audit.
 
-
-def run(arguments: argparse.Namespace) -> int:
-    """Write everything."""
+    stats.py all --stats stats/starter/paper --tables tables/mine --graphs graphs/mine
+    """
     for option in ("tables", "graphs"):
-        check_writable(getattr(arguments, option), f"--{option}")
-    folder, wide = open_dumps(arguments.stats), open_wide(arguments.wide, arguments.stats)
-    tables = [write_general_table("general", folder, arguments)]
+        check_writable(getattr(options, option), f"--{option}")
+    folder, wide = open_dumps(options.dumps), open_wide(options.wide, options.dumps)
+    tables = [write_general_table("general", folder, options)]
     parts: list[tuple[str, Callable[[], Path]]] = [
-        ("additional-langs", lambda: write_general_table("additional-langs", folder, arguments)),
-        ("infl-delta", lambda: write_infl_table(folder, arguments)),
-        ("relations", lambda: write_relation_table(folder, arguments)),
-        ("qe", lambda: write_qe_table(folder, arguments)),
+        ("additional-langs", lambda: write_general_table("additional-langs", folder, options)),
+        ("infl-delta", lambda: write_infl_table(folder, options)),
+        ("relations", lambda: write_relation_table(folder, options)),
+        ("qe", lambda: write_qe_table(folder, options, qe, qe_scale)),
     ]
     if wide is not None:
         parts.insert(
-            0, ("general-wide", lambda: write_general_table("general-wide", wide, arguments))
+            0, ("general-wide", lambda: write_general_table("general-wide", wide, options))
         )
     for name, write in parts:
         try:
             tables.append(write())
         except UserError as reason:
             note(f"left out {name}: {reason}")
-    audit.write_audit(folder, wide, arguments)
-    graphs.write_graphs(folder, arguments)
+    audit.write_audit(folder, wide, options, data, prompts)
+    graphs.write_graphs(folder, options, only, qe, qe_scale)
     document, program = write_document(
-        arguments.tables, [*tables, arguments.tables / "audit_table.tex"]
+        options.tables, [*tables, options.tables / "audit_table.tex"]
     )
     note(f"wrote {document}: {program} {document.name} in that folder sets all tables")
-    return 0

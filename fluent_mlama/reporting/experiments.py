@@ -5,12 +5,12 @@ In paper style the paper's own languages and relations; in clean style whatever 
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fluent_mlama.console import UserError
 from fluent_mlama.reporting.loading import DumpFolder
+from fluent_mlama.reporting.options import StatsOptions
 from fluent_mlama.reporting.selection import (
     ADDITIONAL,
     R8,
@@ -20,7 +20,6 @@ from fluent_mlama.reporting.selection import (
     common_relations,
     languages_with_most_verbalisations,
     select,
-    short_rule,
 )
 
 
@@ -54,7 +53,7 @@ KINDS = {
 def select_for(
     kind_name: str,
     folder: DumpFolder,
-    arguments: argparse.Namespace,
+    options: StatsOptions,
     preferred: Sequence[str] | None = None,
     langs: Sequence[str] | None = None,
 ) -> Selection:
@@ -64,10 +63,10 @@ def select_for(
     langs: these languages rather than those asked for.
     """
     kind = KINDS[kind_name]
-    whole_paper = arguments.style == "paper" and not arguments.langs
+    whole_paper = options.style == "paper" and not options.langs
     chosen = (
         langs
-        or arguments.langs
+        or options.langs
         or (kind.langs if whole_paper else comparable_languages(kind_name, folder))
     )
     if not chosen:
@@ -75,18 +74,18 @@ def select_for(
             f"{folder.path}: all languages have the same verbalisations: see the general table, or choose with --langs"
         )
     wanted = preferred or kind.relations
-    papers = arguments.style == "paper" and all(
+    papers = options.style == "paper" and all(
         folder.has(lang, relation) for lang in chosen for relation in wanted
     )
-    relations = arguments.relations or (
+    relations = options.relations or (
         wanted if whole_paper or papers else common_relations([folder], chosen)
     )
     return select(
         folder,
         chosen,
         relations,
-        arguments.verbalisations,
-        short_rule(arguments.style, arguments.exclude_short),
+        options.verbalisations,
+        options.rules,
     )
 
 
@@ -97,21 +96,21 @@ def comparable_languages(kind_name: str, folder: DumpFolder) -> tuple[str, ...]:
 
 
 def both(
-    folder: DumpFolder, arguments: argparse.Namespace, preferred: Sequence[str] | None = None
+    folder: DumpFolder, options: StatsOptions, preferred: Sequence[str] | None = None
 ) -> list[Selection]:
     """The languages with most verbalisations and the others (if any), each with the relations of its own table."""
-    if arguments.style == "paper" and not arguments.langs:
+    if options.style == "paper" and not options.langs:
         parts = {"general": SLAVIC, "additional-langs": ADDITIONAL}
     else:
         richest, others = languages_with_most_verbalisations(folder)
-        wanted = arguments.langs or richest + others
+        wanted = options.langs or richest + others
         poorer = tuple(lang for lang in wanted if lang in others)
         parts = {
             "general": tuple(lang for lang in wanted if lang not in others),
             "additional-langs": poorer,
         }
     return [
-        select_for(kind, folder, arguments, preferred if kind == "general" else None, langs)
+        select_for(kind, folder, options, preferred if kind == "general" else None, langs)
         for kind, langs in parts.items()
         if langs
     ]

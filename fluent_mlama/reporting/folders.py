@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,9 +9,9 @@ from fluent_mlama.console import UserError
 from fluent_mlama.reporting.loading import DumpFolder, open_dumps
 
 
-def open_folders(arguments: argparse.Namespace) -> dict[str, DumpFolder]:
-    """``--stats`` and all of ``--against`` under short names, in the order in which they were named."""
-    folders = [open_dumps(place) for place in (arguments.stats, *arguments.against)]
+def open_folders(places: Sequence[Path]) -> dict[str, DumpFolder]:
+    """The folders under short names, in the order in which they were named."""
+    folders = [open_dumps(place) for place in places]
     return dict(zip(labels([folder.path for folder in folders]), folders, strict=True))
 
 

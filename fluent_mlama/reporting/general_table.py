@@ -6,7 +6,6 @@ fewer verbalisations than the richest.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pandas as pd
@@ -26,10 +25,11 @@ from fluent_mlama.reporting.latex import (
 )
 from fluent_mlama.reporting.loading import DumpFolder, open_dumps, open_wide
 from fluent_mlama.reporting.measures import macro, mean_rank, recall_at, value_at
-from fluent_mlama.reporting.options import add_short_rule
+from fluent_mlama.reporting.options import StatsOptions
 from fluent_mlama.reporting.paired import fact_ranks, significantly_best
 from fluent_mlama.reporting.remarks import remarks
 from fluent_mlama.reporting.selection import Selection
+from fluent_mlama.reporting.yardsticks import STATEMENT, yardstick_table
 
 FLIPS = 2000
 """Random flips of the permutation tests behind the bold figures: p is known to about 0.005 at 0.05."""
@@ -43,28 +43,37 @@ BOLD = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of general, general-wide and additional-langs."""
-    add_short_rule(parser)
+def general(*, options: StatsOptions = StatsOptions()) -> None:
+    """R@1 and mean rank by language and verbalisation (Table 1).
+
+    stats.py general --stats stats/starter/paper --tables tables/mine
+    """
+    write_general_table("general", open_dumps(options.dumps), options)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Write one of the three tables."""
-    wide = arguments.command == "general-wide"
-    folder = open_wide(arguments.wide, arguments.stats) if wide else open_dumps(arguments.stats)
+def general_wide(*, options: StatsOptions = StatsOptions()) -> None:
+    """R@1 and mean rank from the wide dumps, aliases counted as right (Table 7)."""
+    folder = open_wide(options.wide, options.dumps)
     if folder is None:
-        raise UserError(f"no wide dumps beside {arguments.stats}; name their folder with --wide")
-    write_general_table(arguments.command, folder, arguments)
-    return 0
+        raise UserError(f"no wide dumps beside {options.dumps}; name their folder with --wide")
+    write_general_table("general-wide", folder, options)
 
 
-def write_general_table(kind_name: str, folder: DumpFolder, arguments: argparse.Namespace) -> Path:
+def additional_langs(*, options: StatsOptions = StatsOptions()) -> None:
+    """R@1 and mean rank of the languages with fewer verbalisations (Table 3)."""
+    write_general_table("additional-langs", open_dumps(options.dumps), options)
+
+
+def write_general_table(kind_name: str, folder: DumpFolder, options: StatsOptions) -> Path:
     """Select, lay out and write the table of this kind; returns its path."""
     kind = KINDS[kind_name]
-    selection = select_for(kind_name, folder, arguments)
-    body = paper_layout(selection) if arguments.style == "paper" else clean_layout(selection)
-    comments = [] if arguments.style == "paper" else remarks(kind.title, selection, folder, [BOLD])
-    return write_table(arguments.tables, kind.name, body, comments)
+    selection = select_for(kind_name, folder, options)
+    if options.style == "paper":
+        return write_table(options.tables, kind.name, paper_layout(selection))
+    beside = yardstick_table(folder, list(selection.tables.values()))
+    more = [BOLD] if beside is None else [BOLD, STATEMENT]
+    comments = remarks(kind.title, selection, folder, more)
+    return write_table(options.tables, kind.name, clean_layout(selection, beside), comments)
 
 
 def values(selection: Selection) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -93,8 +102,11 @@ def paper_layout(selection: Selection) -> str:
     return text.replace(plain, f"\\begin{{tabular}}{{{spec}}} \n \\hline {heading}", 1)
 
 
-def clean_layout(selection: Selection) -> str:
-    """Ours: three and two decimals everywhere, the best value bold where the paired test says that it is better."""
+def clean_layout(selection: Selection, beside: pd.DataFrame | None = None) -> str:
+    """Ours: three and two decimals everywhere, the best value bold where the paired test says that it is better.
+
+    beside: the yardsticks of R@1 (``yardstick_table``), where there are any.
+    """
     recall, ranks = values(selection)
     ranked = {
         lang: (fact_ranks(selection.of(lang)), selection.verbalisations) for lang in selection.langs
@@ -108,16 +120,48 @@ def clean_layout(selection: Selection) -> str:
         for v in selection.verbalisations
         for lang in selection.langs
     }
+    for (yardstick, lang), share in yardstick_cells(beside).items():
+        cells[yardstick, lang] = (number(share, 3), Raw(""))
     titles = (Raw(r"R@1 $\uparrow$"), Raw(r"Mean rank $\downarrow$"))
-    across, down = selection.langs, selection.verbalisations
-    if len(selection.langs) >= ROWS_ARE_LANGUAGES_FROM:
-        across, down = down, across
-        cells = {(lang, v): cell for (v, lang), cell in cells.items()}
-    columns = [Column("", "l"), *(Column(name, "r", title) for title in titles for name in across)]
+    names = list(dict.fromkeys(name for name, _ in cells))
+    langs_down = len(selection.langs) >= ROWS_ARE_LANGUAGES_FROM
+    if not langs_down:
+        columns = [
+            Column("", "l"),
+            *(Column(lang, "r", title) for title in titles for lang in selection.langs),
+        ]
+        rows = [
+            [name, *(cells[name, lang][part] for part in (0, 1) for lang in selection.langs)]
+            for name in names
+        ]
+        return booktabs(columns, rows)
+    columns = [
+        Column("", "l"),
+        *(Column(name, "r", titles[0]) for name in names),
+        *(Column(v, "r", titles[1]) for v in selection.verbalisations),
+    ]
     rows = [
-        [name, *(cells[name, other][part] for part in (0, 1) for other in across)] for name in down
+        [
+            lang,
+            *(cells[name, lang][0] for name in names),
+            *(cells[v, lang][1] for v in selection.verbalisations),
+        ]
+        for lang in selection.langs
     ]
     return booktabs(columns, rows)
+
+
+def yardstick_cells(beside: pd.DataFrame | None) -> dict[tuple[str, str], float]:
+    """(yardstick, language) -> its R@1. Chance and majority do not depend on the verbalisation."""
+    cells: dict[tuple[str, str], float] = {}
+    if beside is None:
+        return cells
+    for row in beside.reset_index().to_dict("records"):
+        for name in ("chance", "majority"):
+            cells.setdefault((name, row["lang"]), row[name])
+        cells[f"blind, {row['verbalisation']}", row["lang"]] = row["blind"]
+    order = sorted(cells, key=lambda cell: (cell[0].startswith("blind"), cell[0] == "majority"))
+    return {cell: cells[cell] for cell in order}
 
 
 def _marked(value: float, digits: int, best: bool) -> Raw:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Annotated
 
+from cyclopts import Parameter
 from matplotlib.figure import Figure
 
 from fluent_mlama.console import UserError, note
-from fluent_mlama.ranking.values import name_list
+from fluent_mlama.options import Names
 from fluent_mlama.reporting.experiments import both, select_for
 from fluent_mlama.reporting.figures_ranks import (
     logprob_against_rank,
@@ -19,9 +20,9 @@ from fluent_mlama.reporting.figures_ranks import (
 )
 from fluent_mlama.reporting.figures_relations import dumbbells, heat_map, quality_scatter
 from fluent_mlama.reporting.loading import DumpFolder, open_dumps
-from fluent_mlama.reporting.options import add_short_rule
+from fluent_mlama.reporting.options import QualityGains, QualityScale, StatsOptions
 from fluent_mlama.reporting.plotting import look, save
-from fluent_mlama.reporting.qe_table import add_quality, scale_of
+from fluent_mlama.reporting.qe_table import SCALE_UNKNOWN
 from fluent_mlama.reporting.quality import gains, read_quality_gains, retrieval_gains
 from fluent_mlama.reporting.remarks import remarks
 from fluent_mlama.reporting.selection import R16, SLAVIC, Selection
@@ -40,31 +41,34 @@ GRAPHS: dict[str, tuple[Draw, str]] = {
     "heatmap": (heat_map, "R@1 of each language and relation"),
 }
 QE = "qe"
+Only = Annotated[Names, Parameter(help=f"of {','.join((*GRAPHS, QE))} (default: all)")]
 SIXTEEN = ("general", "percentile")
 """The graphs that the paper draws over 16 relations, one of which (P264) has no distractors in three languages."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of graphs."""
-    add_short_rule(parser)
-    add_quality(parser)
-    parser.add_argument(
-        "--only",
-        type=name_list,
-        metavar="NAMES",
-        help=f"graphs, of {','.join((*GRAPHS, QE))} (default: all)",
-    )
+def draw_graphs(
+    *,
+    options: StatsOptions = StatsOptions(),
+    only: Only = (),
+    qe: QualityGains = None,
+    qe_scale: QualityScale = "",
+) -> None:
+    """R@k, rank boxes, QE scatter, percentiles, dumbbells, heat maps (Figures 2 to 4 and more).
+
+    stats.py graphs --stats stats/starter/paper --only general,heatmap
+    """
+    write_graphs(open_dumps(options.dumps), options, only, qe, qe_scale)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Draw them."""
-    write_graphs(open_dumps(arguments.stats), arguments)
-    return 0
-
-
-def write_graphs(folder: DumpFolder, arguments: argparse.Namespace) -> list[Path]:
-    """Draw and write the graphs that were asked for; returns the paths."""
-    wanted = getattr(arguments, "only", None) or (*GRAPHS, QE)
+def write_graphs(
+    folder: DumpFolder,
+    options: StatsOptions,
+    only: Sequence[str] = (),
+    qe: Path | None = None,
+    qe_scale: str = "",
+) -> list[Path]:
+    """Draw and write the graphs of these names, or all; returns the paths."""
+    wanted = only or (*GRAPHS, QE)
     unknown = [name for name in wanted if name not in GRAPHS and name != QE]
     if unknown:
         raise UserError(f"unknown graph '{unknown[0]}': choose from {', '.join((*GRAPHS, QE))}")
@@ -73,29 +77,29 @@ def write_graphs(folder: DumpFolder, arguments: argparse.Namespace) -> list[Path
         for name in wanted:
             if name in GRAPHS:
                 draw, title = GRAPHS[name]
-                selections = _selections(name, folder, arguments)
+                selections = _selections(name, folder, options)
                 written += save(
-                    draw(selections), arguments.graphs, name, _remark(title, selections, folder)
+                    draw(selections), options.graphs, name, _remark(title, selections, folder)
                 )
-            elif arguments.qe is not None:
-                written += _write_quality(folder, arguments)
+            elif qe is not None:
+                written += _write_quality(folder, options, qe, qe_scale or SCALE_UNKNOWN)
             else:
                 note("no scatter of quality gains: give them with --qe")
     return written
 
 
-def _selections(name: str, folder: DumpFolder, arguments: argparse.Namespace) -> list[Selection]:
+def _selections(name: str, folder: DumpFolder, options: StatsOptions) -> list[Selection]:
     """The paper draws its four Slavic languages; in clean style every language has its panel."""
-    preferred = R16 if name in SIXTEEN and arguments.style == "paper" else None
-    if arguments.style == "paper" and not arguments.langs:
-        return [select_for("general", folder, arguments, preferred)]
-    return both(folder, arguments, preferred)
+    preferred = R16 if name in SIXTEEN and options.style == "paper" else None
+    if options.style == "paper" and not options.langs:
+        return [select_for("general", folder, options, preferred)]
+    return both(folder, options, preferred)
 
 
-def _write_quality(folder: DumpFolder, arguments: argparse.Namespace) -> list[Path]:
-    quality = read_quality_gains(arguments.qe)
+def _write_quality(folder: DumpFolder, options: StatsOptions, qe: Path, scale: str) -> list[Path]:
+    quality = read_quality_gains(qe)
     groups, shown = [], []
-    for selection in both(folder, arguments):
+    for selection in both(folder, options):
         frame = gains(retrieval_gains(selection), quality)
         if len(frame):
             title = (
@@ -107,11 +111,10 @@ def _write_quality(folder: DumpFolder, arguments: argparse.Namespace) -> list[Pa
             shown.append(selection)
     if not groups:
         raise UserError(
-            f"{arguments.qe} has no gain of any language and verbalisation of these dumps; choose others with --langs"
+            f"{qe} has no gain of any language and verbalisation of these dumps; choose others with --langs"
         )
-    scale = scale_of(arguments)
     remark = _remark(f"Gain in R@1 against gain in quality ({scale})", shown, folder)
-    return save(quality_scatter(groups, scale), arguments.graphs, QE, remark)
+    return save(quality_scatter(groups, scale), options.graphs, QE, remark)
 
 
 def _remark(title: str, selections: Sequence[Selection], folder: DumpFolder) -> str:

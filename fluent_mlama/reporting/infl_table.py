@@ -7,7 +7,6 @@ never the smaller one, whatever the grammar says.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pandas as pd
@@ -24,38 +23,33 @@ from fluent_mlama.reporting.measures import (
     mean_inflection_delta,
     value_at,
 )
-from fluent_mlama.reporting.options import add_short_rule
+from fluent_mlama.reporting.options import StatsOptions
 from fluent_mlama.reporting.remarks import remarks
 from fluent_mlama.reporting.selection import R8_INFLECTION, R15, Selection
 
 NAME = "infl_delta_table"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of infl-delta."""
-    add_short_rule(parser)
-    parser.add_argument(
-        "--with-all-relations",
-        action="store_true",
-        help="add each value over the paper's 15 relations (or all common ones) as a subscript",
-    )
+def infl_delta(*, options: StatsOptions = StatsOptions(), with_all_relations: bool = False) -> None:
+    """Rank of the label minus rank of the inflected form (Table 2).
+
+    Args:
+        with_all_relations: add each value over the paper's 15 relations (or all common ones) as a subscript
+    """
+    write_infl_table(open_dumps(options.dumps), options, with_all_relations=with_all_relations)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Write the table."""
-    write_infl_table(open_dumps(arguments.stats), arguments)
-    return 0
-
-
-def write_infl_table(folder: DumpFolder, arguments: argparse.Namespace) -> Path:
+def write_infl_table(
+    folder: DumpFolder, options: StatsOptions, *, with_all_relations: bool = False
+) -> Path:
     """Select, lay out and write; a selection in which no fact has two forms is a ``UserError``."""
-    selection = select_for("general", folder, arguments, R8_INFLECTION)
+    selection = select_for("general", folder, options, R8_INFLECTION)
     values = deltas(selection)
     all_values = None
-    if getattr(arguments, "with_all_relations", False):
-        all_values = deltas(select_for("general", folder, arguments, R15))
-    if arguments.style == "paper":
-        return write_table(arguments.tables, NAME, paper_layout(values, all_values))
+    if with_all_relations:
+        all_values = deltas(select_for("general", folder, options, R15))
+    if options.style == "paper":
+        return write_table(options.tables, NAME, paper_layout(values, all_values))
     counted = ", ".join(
         f"{lang} {sum(len(inflection_deltas(table)) for table in selection.of(lang))}"
         for lang in selection.langs
@@ -65,7 +59,7 @@ def write_infl_table(folder: DumpFolder, arguments: argparse.Namespace) -> Path:
         "Where the label is the beginning of the other form, the label cannot be the less probable one: read the sign with care.",
     ]
     comments = remarks("Rank of the label minus rank of the other form", selection, folder, more)
-    return write_table(arguments.tables, NAME, clean_layout(values, all_values), comments)
+    return write_table(options.tables, NAME, clean_layout(values, all_values), comments)
 
 
 def deltas(selection: Selection) -> pd.DataFrame:

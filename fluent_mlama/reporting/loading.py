@@ -7,6 +7,7 @@ Everything in ``fluent_mlama/reporting`` starts from these two and never opens a
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -21,7 +22,7 @@ from fluent_mlama.json_text import parse_json
 from fluent_mlama.ranking.settings import Settings
 from fluent_mlama.records.dump import Dump, find_dumps, read_dump
 from fluent_mlama.records.run import NOT_AS_WRITTEN, run_path
-from fluent_mlama.records.scores import scores_path
+from fluent_mlama.records.scores import read_scores, scores_path
 from fluent_mlama.records.source import open_source
 
 
@@ -31,13 +32,14 @@ class RankTable:
 
     facts: the benchmark's columns, strings ("" = empty cell).
     rank: facts × verbalisations, the best correct rank (paper) or the mid-rank of the entity (corrected); 1 is best.
-    own_rank: the same by the verbalisation's own form (corrected), else None.
+    all_forms_rank: the same by the best of all forms (corrected), else None.
     top1, top3: facts × verbalisations, 0/1 flags as the dump holds them.
     prompt_prob: facts × verbalisations, natural-log probability of the prompt; may be -inf.
     form_ranks: verbalisation -> one dict {correct form: rank} for each fact (paper), else empty.
     n_distractors: distractors of each fact (corrected), else None.
     tied: facts × verbalisations, whether another entity has the very same score (corrected), else None.
     numbered: False where the file had no row numbers, so that the index only counts its rows.
+    named: how many facts were left out because the subject names the object.
     """
 
     lang: str
@@ -47,7 +49,7 @@ class RankTable:
     verbalisations: tuple[str, ...]
     facts: pd.DataFrame
     rank: pd.DataFrame
-    own_rank: pd.DataFrame | None
+    all_forms_rank: pd.DataFrame | None
     top1: pd.DataFrame
     top3: pd.DataFrame
     prompt_prob: pd.DataFrame
@@ -55,6 +57,7 @@ class RankTable:
     n_distractors: pd.Series | None
     tied: pd.DataFrame | None
     numbered: bool
+    named: int = 0
 
     def __len__(self) -> int:
         return len(self.facts)
@@ -165,6 +168,14 @@ class DumpFolder:
         record = self._record(name)
         return record is not None and record.get("dump_sha256", "") not in {"", self._hash(name)}
 
+    def scores(self, table: RankTable, columns: list[str]) -> pd.DataFrame | None:
+        """These columns of the scores beside a dump; None where there are none, or the dumps are in a zip."""
+        path = self.path / scores_path(table.name).name
+        if self.path.suffix == ".zip" or path.name not in self._present:
+            return None
+        self.check_scores([table])
+        return read_scores(path, columns)
+
     def check_scores(self, tables: Iterable[RankTable]) -> None:
         """``UserError`` where the scores file beside one of these dumps is not the one that its run record describes."""
         for table in tables:
@@ -264,8 +275,8 @@ def rank_table(dump: Dump) -> RankTable:
     else:
         rank = _columns(frame, verbalisations, "rank", float)
     own = (
-        _columns(frame, verbalisations, "own_rank", float)
-        if f"{verbalisations[0]}_own_rank" in frame
+        _columns(frame, verbalisations, "all_forms_rank", float)
+        if f"{verbalisations[0]}_all_forms_rank" in frame
         else None
     )
     tied = None
@@ -287,7 +298,7 @@ def rank_table(dump: Dump) -> RankTable:
         verbalisations=verbalisations,
         facts=frame.drop(columns=[*results, *(c for c in ("n_distractors",) if c in frame)]),
         rank=rank,
-        own_rank=own,
+        all_forms_rank=own,
         top1=_columns(frame, verbalisations, "top1_correct", int),
         top3=_columns(frame, verbalisations, "top3_correct", int),
         prompt_prob=_columns(frame, verbalisations, "prompt_prob", float),
@@ -309,9 +320,14 @@ def _parse_record(data: bytes, where: str) -> dict[str, Any]:
         ) from None
 
 
+_HASHED = re.compile(r"(data|sample:.*(?:valid|listed)):[0-9a-f]{8}")
+"""Parts of a signature that differ from file to file: their hashes are hashed together."""
+
+
 def _joined(values: list[str]) -> str:
-    if len(values) > 1 and all(value.startswith("data:") for value in values):
-        return f"data:{_digest(values)} ({len(values)} files)"
+    heads = {match[1] if (match := _HASHED.fullmatch(value)) else "" for value in values}
+    if len(values) > 1 and len(heads) == 1 and "" not in heads:
+        return f"{heads.pop()}:{_digest(values)} ({len(values)} files)"
     return "/".join(values)
 
 
@@ -328,7 +344,7 @@ _RESULTS = frozenset(
         "rank",
         "rank_min",
         "rank_max",
-        "own_rank",
+        "all_forms_rank",
         "logprob",
     )
 )

@@ -1,139 +1,105 @@
-"""The options that every statistics command shares, and how their values are read."""
+"""The options that every statistics command shares: which dumps, which of their facts, and where results go."""
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from fluent_mlama.console import plain_number, seed_number, split_list, whole_number
-from fluent_mlama.ranking.values import name_list
+from cyclopts import Parameter
+
+from fluent_mlama.console import UserError
+from fluent_mlama.options import File, Files, Langs, Relations, Verbalisations, whole_number
 
 LEAST_RESAMPLES, MOST_RESAMPLES = 200, 1_000_000
 """Fewer cannot cut 5 % off; more would change nothing."""
-STYLES = ("paper", "clean")
+Resamples = Annotated[
+    int,
+    Parameter(
+        converter=whole_number(LEAST_RESAMPLES, MOST_RESAMPLES),
+        n_tokens=1,
+        help="sign flips of the tests",
+    ),
+]
+Against = Annotated[Files, Parameter(help="dumps of other models or protocols, beside --stats")]
+QualityGains = Annotated[
+    File | None,
+    Parameter(
+        help="TSV of gains in translation quality (columns lang, verbalisation, relation, qe_delta)"
+    ),
+]
+QualityScale = Annotated[
+    str, Parameter(help="model and scale of those gains, for heads and captions")
+]
 
 
-def add_shared_arguments(parser: argparse.ArgumentParser, *, wide: bool = True) -> None:
-    """Add the options that mean the same in every command of ``stats.py`` and ``grammeval.py`` (which needs no ``wide`` dumps)."""
-    shared = parser.add_argument_group("shared options")
-    shared.add_argument(
-        "--stats",
-        action=Folders,
-        default=Path("stats"),
-        metavar="FOLDER|ZIP",
-        help="rank dumps (default: stats); compare, report: or several",
-    )
-    if wide:
-        shared.add_argument(
-            "--wide",
-            type=Path,
-            metavar="FOLDER|ZIP",
-            help="wide dumps (default: stats_wide/X for stats/X, if any)",
-        )
-    shared.add_argument(
-        "--tables",
-        type=Path,
-        default=Path("tables"),
-        metavar="DIR",
-        help="where tables go (default: tables)",
-    )
-    shared.add_argument(
-        "--graphs",
-        type=Path,
-        default=Path("graphs"),
-        metavar="DIR",
-        help="where graphs go (default: graphs)",
-    )
-    shared.add_argument(
-        "--langs",
-        type=name_list,
-        metavar="CODES",
-        help="languages, comma-separated (default: the paper's, or all there are)",
-    )
-    shared.add_argument(
-        "--relations",
-        type=name_list,
-        metavar="IDS",
-        help="relations, comma-separated (default: likewise)",
-    )
-    shared.add_argument(
-        "--verbalisations",
-        type=name_list,
-        metavar="NAMES",
-        help="verbalisations, comma-separated (default: all that the dumps have)",
-    )
-    shared.add_argument(
-        "--style",
-        choices=STYLES,
-        default="clean",
-        help="paper: the published layout to the byte; clean: ours (default)",
-    )
+@dataclass(frozen=True)
+class RowRules:
+    """Which ranked rows the tables leave out. short: gt, any or no (``exclude_short``). with_named: keep the facts whose subject names
+    the object (protocol corrected; `paper` keeps them always)."""
+
+    short: str
+    with_named: bool = False
 
 
-def add_resampling(parser: argparse.ArgumentParser, usual: int) -> None:
-    """``--resamples`` and ``--seed``."""
-    number = whole_number(LEAST_RESAMPLES, MOST_RESAMPLES)
-    parser.add_argument(
-        "--resamples",
-        type=number,
-        default=usual,
-        help=f"sign flips of the tests (default: {usual})",
-    )
-    parser.add_argument("--seed", type=seed_number, default=0, help="of the flips (default: 0)")
+@Parameter(name="*", group="shared options")
+@dataclass(frozen=True, kw_only=True)
+class StatsOptions:
+    """What every command of ``stats.py`` and ``grammeval.py`` understands."""
 
+    stats: Files = (Path("stats"),)
+    """rank dumps, a folder or zip; compare and report take several"""
+    wide: File | None = None
+    """wide dumps (default: stats_wide/X for stats/X, if any)"""
+    tables: File = Path("tables")
+    """where tables go"""
+    graphs: File = Path("graphs")
+    """where graphs go"""
+    langs: Langs | None = None
+    """languages, comma-separated (default: the paper's, or all there are)"""
+    relations: Relations | None = None
+    """relations, comma-separated (default: likewise)"""
+    verbalisations: Verbalisations | None = None
+    """verbalisations, comma-separated (default: all that the dumps have)"""
+    style: Literal["paper", "clean"] = "clean"
+    """paper: the published layout to the byte; clean: ours"""
+    exclude_short: Literal["gt", "any", "no"] | None = None
+    """leave out rows with a prompt under a third of the others' length: in gt (default in paper
+    style), in any verbalisation but the template (default in clean style), or no"""
+    with_named: bool = False
+    """corrected: keep the facts whose subject names the object"""
 
-def cutoffs(value: str) -> tuple[int, ...]:
-    """The type of ``--k``: each k of R@k once, in the order given."""
-    numbers = [plain_number(part.strip()) for part in value.split(",")]
-    if not all(numbers):
-        raise argparse.ArgumentTypeError(
-            f"{value!r} is no list of whole numbers from 1, such as 1,3,5"
-        )
-    return tuple(dict.fromkeys(number for number in numbers if number))
-
-
-class Folders(argparse.Action):
-    """``--stats A``; where the command takes several folders, ``--stats A,B`` and ``--stats A --stats B`` as well.
-
-    The first folder is ``stats``, the others are ``against``, which only such commands have (``add_further_folders``).
-    """
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        """Keep the folder or folders of one option."""
-        paths = (
-            [Path(values)] if Path(values).exists() else [Path(part) for part in split_list(values)]
-        )
-        if not paths:
-            parser.error(f"argument {option_string}: an empty name")
-        if self.dest == "stats" and namespace.stats is self.default:
-            namespace.stats = paths.pop(0)
-        if paths and not hasattr(namespace, "against"):
-            parser.error(
-                f"argument {option_string}: this command takes one folder of dumps; compare and report take several"
+    @property
+    def dumps(self) -> Path:
+        """The one folder of dumps; several are a ``UserError``."""
+        if len(self.stats) > 1:
+            raise UserError(
+                f"--stats {','.join(map(str, self.stats))}: this command takes one folder of dumps; "
+                "compare and report take several"
             )
-        if paths:
-            namespace.against = (*namespace.against, *paths)
+        return self.stats[0]
+
+    @property
+    def rules(self) -> RowRules:
+        """For short prompts as asked, else the paper's rule in paper style and ours in clean style (protocols, paper 7)."""
+        short = self.exclude_short or ("gt" if self.style == "paper" else "any")
+        return RowRules(short, self.with_named)
 
 
-def add_further_folders(parser: argparse.ArgumentParser, help_text: str) -> None:
-    """Add ``--against``, and let ``--stats`` take several folders."""
-    parser.add_argument(
-        "--against", action=Folders, default=(), metavar="FOLDER|ZIP,…", help=help_text
-    )
+SHARED = {field.name for field in fields(StatsOptions)} - {"stats", "wide"}
 
 
-def add_short_rule(parser: argparse.ArgumentParser) -> None:
-    """Add ``--exclude-short``, for the tables that leave out rows with a prompt cut too early."""
-    parser.add_argument(
-        "--exclude-short",
-        choices=("gt", "any", "no"),
-        help="leave out rows with a prompt under a third of the others' length: in gt (default in paper style), in any verbalisation "
-        "but the template (default in clean style), or no",
-    )
+def python_options(given: Mapping[str, Any], base: StatsOptions = StatsOptions()) -> StatsOptions:
+    """Options as Python users write them, over ``base``: a path may be text, a list need not be a tuple."""
+    unknown = given.keys() - SHARED
+    if unknown:
+        raise TypeError(f"no option {', '.join(sorted(unknown))}: there are {', '.join(SHARED)}")
+    options = dict(given)
+    for name in ("tables", "graphs"):
+        if name in options:
+            options[name] = Path(options[name])
+    for name in ("langs", "relations", "verbalisations"):
+        if options.get(name):
+            options[name] = tuple(options[name])
+    return replace(base, **options)

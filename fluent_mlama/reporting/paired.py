@@ -19,19 +19,19 @@ SIGNIFICANT = 0.05
 
 
 def fact_ranks(
-    tables: Iterable[RankTable], prefix: str = "", *, own_form: bool = False
+    tables: Iterable[RankTable], prefix: str = "", *, all_forms: bool = False
 ) -> pd.DataFrame:
     """One row a fact: ``language``, ``relation``, ``sub_uri``, ``obj_uri`` and a column of best ranks per verbalisation.
 
-    prefix goes before the verbalisation's name where several folders stand side by side. own_form: ranks by the form that
+    prefix goes before the verbalisation's name where several folders stand side by side. all_forms: ranks by the form that
     the verbalisation itself uses, NaN where it has none (protocol corrected; ``UserError`` in other dumps).
     """
     parts = []
     for table in tables:
-        ranks = table.own_rank if own_form else table.rank
+        ranks = table.all_forms_rank if all_forms else table.rank
         if ranks is None:
             raise UserError(
-                f"{table.name} follows the {table.protocol} protocol, which has no own-form ranks; leave --own-form out"
+                f"{table.name} follows the {table.protocol} protocol, which has no all-forms ranks; leave --all-forms out"
             )
         keys = {
             "language": table.lang,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Hashable, Sequence
 from pathlib import Path
@@ -21,7 +20,7 @@ from fluent_mlama.reporting.latex import (
 )
 from fluent_mlama.reporting.loading import DumpFolder, open_dumps
 from fluent_mlama.reporting.measures import value_at
-from fluent_mlama.reporting.options import add_short_rule
+from fluent_mlama.reporting.options import QualityGains, QualityScale, StatsOptions
 from fluent_mlama.reporting.quality import (
     SIGNIFICANT,
     correlations,
@@ -32,49 +31,35 @@ from fluent_mlama.reporting.quality import (
 from fluent_mlama.reporting.remarks import caption
 
 NAME = "qe"
+SCALE_UNKNOWN = "model and scale not stated"
+"""Scores of different scales must not be mixed up, so heads and captions say which."""
 SHOWN = {"gt": "GT", "chatgpt": "ChatGPT"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of qe."""
-    add_short_rule(parser)
-    add_quality(parser)
+def qe(
+    *,
+    options: StatsOptions = StatsOptions(),
+    qe: QualityGains = None,
+    qe_scale: QualityScale = "",
+) -> None:
+    """Gain in R@1 and its correlation with translation quality (Table 5)."""
+    write_qe_table(open_dumps(options.dumps), options, qe, qe_scale)
 
 
-def add_quality(parser: argparse.ArgumentParser) -> None:
-    """Add ``--qe``, which the scatter graph takes as well."""
-    parser.add_argument(
-        "--qe",
-        type=Path,
-        metavar="TSV",
-        help="gains in translation quality (columns lang, verbalisation, relation, qe_delta)",
-    )
-    parser.add_argument(
-        "--qe-scale",
-        default="",
-        metavar="TEXT",
-        help="model and scale of those gains, for heads and captions",
-    )
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Write the table."""
-    write_qe_table(open_dumps(arguments.stats), arguments)
-    return 0
-
-
-def write_qe_table(folder: DumpFolder, arguments: argparse.Namespace) -> Path:
+def write_qe_table(
+    folder: DumpFolder, options: StatsOptions, qe: Path | None = None, qe_scale: str = ""
+) -> Path:
     """The Δ rows, and the r rows where the quality gains are given."""
-    selections = both(folder, arguments)
+    selections = both(folder, options)
     retrieval = pd.concat(
         [retrieval_gains(selection) for selection in selections], ignore_index=True
     )
     tests = None
-    if arguments.qe is not None:
-        tests = correlations(gains(retrieval, read_quality_gains(arguments.qe)))
+    if qe is not None:
+        tests = correlations(gains(retrieval, read_quality_gains(qe)))
     groups = [selection.langs for selection in selections]
-    if arguments.style == "paper":
-        return write_table(arguments.tables, NAME, paper_layout(retrieval, tests, groups))
+    if options.style == "paper":
+        return write_table(options.tables, NAME, paper_layout(retrieval, tests, groups))
     comments = [
         caption(f"R@1 minus the template's, experiment {i}", selection)
         for i, selection in enumerate(selections, 1)
@@ -82,22 +67,17 @@ def write_qe_table(folder: DumpFolder, arguments: argparse.Namespace) -> Path:
     if tests is not None:
         holm = f"* p < {SIGNIFICANT} after Holm over the {int(tests['p'].notna().sum())} tests"
         comments.append(
-            f"r: Pearson over relations with the gain in quality ({scale_of(arguments)}); {holm}."
+            f"r: Pearson over relations with the gain in quality ({qe_scale or SCALE_UNKNOWN}); {holm}."
         )
     comments.append(
         f"signature: {folder.signature(t for selection in selections for t in selection.tables.values())}"
     )
     return write_table(
-        arguments.tables,
+        options.tables,
         NAME,
-        clean_layout(retrieval, tests, groups, scale_of(arguments)),
+        clean_layout(retrieval, tests, groups, qe_scale or SCALE_UNKNOWN),
         comments,
     )
-
-
-def scale_of(arguments: argparse.Namespace) -> str:
-    """What made the gains in quality, in the words of heads and captions; scores of different scales must not be mixed up."""
-    return getattr(arguments, "qe_scale", "") or "model and scale not stated"
 
 
 def mean_gains(retrieval: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,53 +13,45 @@ from fluent_mlama.ranking.paper import POOL_LIMIT
 from fluent_mlama.reporting.distractors import distractor_counts, published_pool
 from fluent_mlama.reporting.latex import Column, Raw, booktabs_in_blocks, escape, write_table
 from fluent_mlama.reporting.loading import DumpFolder, RankTable, open_dumps
+from fluent_mlama.reporting.options import StatsOptions
 from fluent_mlama.reporting.selection import ADDITIONAL, R15, SLAVIC
 
 NAME = "relation_table_all"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """relations has the shared options only."""
+def relations(*, options: StatsOptions = StatsOptions()) -> None:
+    """Facts and distractors of each relation (Table 4)."""
+    write_relation_table(open_dumps(options.dumps), options)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Write the table."""
-    write_relation_table(open_dumps(arguments.stats), arguments)
-    return 0
-
-
-def write_relation_table(folder: DumpFolder, arguments: argparse.Namespace) -> Path:
+def write_relation_table(folder: DumpFolder, options: StatsOptions) -> Path:
     """Select, lay out and write; a language that the folder lacks is a ``UserError``."""
-    paper = arguments.style == "paper"
-    langs = arguments.langs or ((*SLAVIC, *ADDITIONAL) if paper else ordered(folder.languages()))
+    paper = options.style == "paper"
+    langs = options.langs or ((*SLAVIC, *ADDITIONAL) if paper else ordered(folder.languages()))
     for lang in langs:
         if lang not in folder.languages():
             raise UserError(
                 f"no dump of {lang} in {folder.path}: it has {', '.join(folder.languages())}; choose with --langs"
             )
     there = {relation for lang in langs for relation in folder.relations(lang)}
-    relations = arguments.relations or (
-        R15 if paper and there.issuperset(R15) else tuple(sorted(there))
-    )
-    for relation in relations:
+    wanted = options.relations or (R15 if paper and there.issuperset(R15) else tuple(sorted(there)))
+    for relation in wanted:
         if relation not in there:
             raise UserError(
                 f"no dump of {relation} for {', '.join(langs)} in {folder.path}; choose with --relations"
             )
-    tables = {(t.lang, t.relation): t for t in folder.tables(langs, relations)}
+    tables = {(t.lang, t.relation): t for t in folder.tables(langs, wanted)}
     templates = {
-        r: english_template([t for t in tables.values() if t.relation == r]) for r in relations
+        r: english_template([t for t in tables.values() if t.relation == r]) for r in wanted
     }
     if paper:
-        return write_table(
-            arguments.tables, NAME, paper_layout(langs, relations, templates, tables)
-        )
+        return write_table(options.tables, NAME, paper_layout(langs, wanted, templates, tables))
     comments = [
         f"Facts scored, before any are left out for their length; subscript: distractors of a fact where fewer than {POOL_LIMIT}.",
         f"signature: {folder.signature(tables.values())}",
     ]
     return write_table(
-        arguments.tables, NAME, clean_layout(langs, relations, templates, tables), comments
+        options.tables, NAME, clean_layout(langs, wanted, templates, tables), comments
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from fluent_mlama.reporting.loading import DumpFolder
+from fluent_mlama.reporting.loading import DumpFolder, RankTable
+from fluent_mlama.reporting.options import RowRules
 from fluent_mlama.reporting.selection import Selection
 
 SHORT_RULE_TEXTS = {
@@ -13,6 +14,15 @@ SHORT_RULE_TEXTS = {
     "any": "rows with a prompt under a third of the others' length left out",
     "no": "no row left out for its length",
 }
+
+
+def rules_text(rules: RowRules, tables: Iterable[RankTable]) -> str:
+    """Which rows are left out, in words, and how many for their subject."""
+    told = SHORT_RULE_TEXTS[rules.short]
+    named = sum(table.named for table in tables)
+    if named:
+        told += f"; {named} facts whose subject names the object left out (--with-named)"
+    return told
 
 
 def relation_counts(counted: Sequence[tuple[str, str, int]]) -> str:
@@ -41,7 +51,7 @@ def caption(title: str, selection: Selection) -> str:
     ]
     return (
         f"{title}. Unweighted mean over {relation_counts(counted)}; "
-        f"{SHORT_RULE_TEXTS[selection.short_rule]}; protocol: {selection.protocol}."
+        f"{rules_text(selection.rules, selection.tables.values())}; protocol: {selection.protocol}."
     )
 
 

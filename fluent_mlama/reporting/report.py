@@ -9,7 +9,6 @@ plotly library and the data stand in the file. ``templates/`` holds the page its
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from fluent_mlama.console import UserError, note
+from fluent_mlama.options import File, Seed
 from fluent_mlama.records.atomic import check_writable, write_text
 from fluent_mlama.records.source import open_source
 from fluent_mlama.reporting.compare import pair_folders
@@ -29,8 +29,8 @@ from fluent_mlama.reporting.comparison_tables import main_figures
 from fluent_mlama.reporting.folders import open_folders
 from fluent_mlama.reporting.inference import STATEMENT
 from fluent_mlama.reporting.loading import DumpFolder
-from fluent_mlama.reporting.options import add_further_folders, add_resampling, add_short_rule
-from fluent_mlama.reporting.remarks import SHORT_RULE_TEXTS, relation_counts
+from fluent_mlama.reporting.options import Against, Resamples, StatsOptions
+from fluent_mlama.reporting.remarks import relation_counts, rules_text
 from fluent_mlama.reporting.report_facts import collect_facts, join_facts, pack
 from fluent_mlama.reporting.report_models import all_graphs, run_marks
 from fluent_mlama.reporting.report_sides import (
@@ -41,7 +41,6 @@ from fluent_mlama.reporting.report_sides import (
     relations,
     summary,
 )
-from fluent_mlama.reporting.selection import short_rule
 
 TEMPLATES = Path(__file__).with_name("templates")
 _ACROSS = (
@@ -50,38 +49,36 @@ _ACROSS = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of report."""
-    add_further_folders(parser, "dumps of other models or protocols, laid beside --stats")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("report.html"),
-        metavar="FILE",
-        help="the report (default: report.html)",
-    )
-    parser.add_argument("--title", default="Fluent-mLAMA report", help="its title")
-    add_resampling(parser, 2000)
-    add_short_rule(parser)
+def report(
+    *,
+    options: StatsOptions = StatsOptions(),
+    against: Against = (),
+    out: File = Path("report.html"),
+    title: str = "Fluent-mLAMA report",
+    resamples: Resamples = 2000,
+    seed: Seed = 0,
+) -> None:
+    """One self-contained HTML file of everything.
 
-
-def run(arguments: argparse.Namespace) -> int:
-    """Write the report."""
-    if arguments.out.is_dir():
+    stats.py report --stats stats/starter/paper,stats/starter/corrected --out report.html
+    """
+    if out.is_dir():
         raise UserError(
-            f"{arguments.out} is a folder: give a file name for the report, such as {arguments.out / 'report.html'}"
+            f"{out} is a folder: give a file name for the report, such as {out / 'report.html'}"
         )
-    check_writable(arguments.out.parent, "the folder of --out")
-    page = build_page(open_folders(arguments), arguments)
-    write_text(arguments.out, page)
-    note(f"wrote {arguments.out} ({len(page.encode('utf-8')) / 1e6:.1f} MB)")
-    return 0
+    check_writable(out.parent, "the folder of --out")
+    folders = open_folders((*options.stats, *against))
+    settings = Settings(cutoffs=(1, 3), resamples=resamples, seed=seed)
+    page = build_page(folders, options, settings, title)
+    write_text(out, page)
+    note(f"wrote {out} ({len(page.encode('utf-8')) / 1e6:.1f} MB)")
 
 
-def build_page(folders: Mapping[str, DumpFolder], arguments: argparse.Namespace) -> str:
+def build_page(
+    folders: Mapping[str, DumpFolder], options: StatsOptions, settings: Settings, title: str
+) -> str:
     """The report as HTML. Every text goes through the template's escaping; data stand in script tags that hold no '<'."""
-    settings = Settings(cutoffs=(1, 3), resamples=arguments.resamples, seed=arguments.seed)
-    sides = open_sides(folders, arguments, settings)
+    sides = open_sides(folders, options, settings)
     several = len(sides) > 1
     shown = [side.shown_differences(several) for side in sides] + (
         [between(sides, settings)] if several else []
@@ -107,7 +104,7 @@ def build_page(folders: Mapping[str, DumpFolder], arguments: argparse.Namespace)
         side.label: collect_facts(side.everything, open_source(side.folder.path)) for side in sides
     }
     return environment.get_template("report.html").render(
-        title=arguments.title,
+        title=title,
         css=Markup(_template("report.css")),
         script=Markup(_template("report.js")),
         plotly=Markup(get_plotlyjs()),
@@ -133,7 +130,7 @@ def build_page(folders: Mapping[str, DumpFolder], arguments: argparse.Namespace)
         remarks=[
             f"{side.label}: {remark}" if several else remark
             for side in sides
-            for remark in _remarks(side, arguments)
+            for remark in _remarks(side, options, settings)
         ]
         + ([_ACROSS] if several else []),
         signatures=[(side.label, side.folder.signature(side.everything)) for side in sides],
@@ -178,10 +175,10 @@ def _tiles(sides: Sequence[Side]) -> list[tuple[str, str]]:
     ]
 
 
-def _remarks(side: Side, arguments: argparse.Namespace) -> list[str]:
+def _remarks(side: Side, options: StatsOptions, settings: Settings) -> list[str]:
     everything, counted = side.everything, side.counted
     changed = ", ".join(table.name for table in everything if side.folder.is_changed(table.name))
-    rule = SHORT_RULE_TEXTS[short_rule(arguments.style, arguments.exclude_short)]
+    rule = rules_text(options.rules, counted)
     kept = {(table.lang, table.relation) for table in counted}
     counts = relation_counts([(table.lang, table.relation, len(table)) for table in counted])
     lonely = [
@@ -192,7 +189,7 @@ def _remarks(side: Side, arguments: argparse.Namespace) -> list[str]:
     remarks = [
         f"Tables and graphs: {counts}; {rule}, which leaves {sum(map(len, counted)):,} of {sum(map(len, everything)):,} rows; "
         "the list of facts has them all.",
-        f"{STATEMENT} {arguments.resamples} flips, seed {arguments.seed}; Holm over all tests of a table.",
+        f"{STATEMENT} {settings.resamples} flips, seed {settings.seed}; Holm over all tests of a table.",
         "A rank is the best rank of a correct form among the correct forms and the distractors; 1 is best."
         if everything[0].protocol == "paper"
         else "A rank is the entity's among gold and distractors, ties by their middle; 1 is best.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from fluent_mlama.reporting.comparing import POOLED, Pair, Settings, compare_pai
 from fluent_mlama.reporting.comparison_tables import digits, interval_cell, main_figures
 from fluent_mlama.reporting.distractors import distractor_counts
 from fluent_mlama.reporting.loading import DumpFolder, RankTable
+from fluent_mlama.reporting.options import StatsOptions
 from fluent_mlama.reporting.paired import fact_ranks, significantly_best
 from fluent_mlama.reporting.relation_table import english_template
 from fluent_mlama.reporting.selection import narrow
@@ -53,12 +53,12 @@ class Side:
 
 
 def open_sides(
-    folders: Mapping[str, DumpFolder], arguments: argparse.Namespace, settings: Settings
+    folders: Mapping[str, DumpFolder], options: StatsOptions, settings: Settings
 ) -> list[Side]:
     """Read, select and compare; a folder of which nothing is left is a ``UserError``."""
-    chosen = chosen_tables(list(folders.values()), arguments)
+    chosen = chosen_tables(list(folders.values()), options)
     return [
-        _side(label, folder, counted, arguments, settings)
+        _side(label, folder, counted, options, settings)
         for (label, folder), counted in zip(folders.items(), chosen, strict=True)
     ]
 
@@ -67,7 +67,7 @@ def _side(
     label: str,
     folder: DumpFolder,
     counted: list[RankTable],
-    arguments: argparse.Namespace,
+    options: StatsOptions,
     settings: Settings,
 ) -> Side:
     if not counted:
@@ -80,10 +80,10 @@ def _side(
             [
                 v
                 for v in table.verbalisations
-                if v in (arguments.verbalisations or table.verbalisations)
+                if v in (options.verbalisations or table.verbalisations)
             ],
         )
-        for table in folder.tables(arguments.langs, arguments.relations)
+        for table in folder.tables(options.langs, options.relations)
     ]
     ranks = fact_ranks(counted)
     names = list(dict.fromkeys(v for table in counted for v in table.verbalisations))

@@ -7,13 +7,14 @@ With a run's own settings (the defaults) its dumps come out byte for byte.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import Annotated, Any
 
 import pandas as pd
+from cyclopts import Parameter, Token
 from tabulate import tabulate
 
 from fluent_mlama.console import UserError, note, progress
@@ -25,6 +26,7 @@ from fluent_mlama.linking import (
     parse_linking,
     read_unigrams,
 )
+from fluent_mlama.options import Cutoffs, File, Langs, Relations
 from fluent_mlama.ranking.dumping import TIE_NAMES, TIES, dump_of_scores
 from fluent_mlama.ranking.ranks import Ties
 from fluent_mlama.ranking.relinking import RELINKED, columns_for, for_protocol, relink, without
@@ -48,86 +50,76 @@ from fluent_mlama.records.run import (
 )
 from fluent_mlama.records.scores import NEUTRAL, read_scores, scores_path
 from fluent_mlama.records.source import open_source
-from fluent_mlama.reporting.options import cutoffs
 
 COUNTS = "counts"
+LOGPROB = parse_linking("lp")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
-    parser.add_argument(
-        "--scores",
-        type=Path,
-        required=True,
-        metavar="FOLDER",
-        help="dumps with their .scores.parquet and .run.json",
-    )
-    parser.add_argument(
-        "--linking",
-        type=_linking,
-        default=parse_linking("lp"),
-        metavar="NAME",
-        help=f"{', '.join(NAMES)} (default: lp)",
-    )
-    parser.add_argument(
-        "--unigrams",
-        metavar="FILE|counts",
-        help="token frequencies for slor, normlp, morcela; counts: of the candidates here",
-    )
-    parser.add_argument(
-        "--protocol",
-        choices=("paper", "corrected"),
-        help="rank by this protocol's rule (default: the run's own)",
-    )
-    parser.add_argument(
-        "--ties",
-        choices=("gold", "mid", "worst"),
-        help="rank that a tie gives to the correct side (default: the protocol's)",
-    )
-    parser.add_argument(
-        "--k",
-        type=cutoffs,
-        default=(1, 3),
-        metavar="LIST",
-        help="R@k to write and print (default: 1,3)",
-    )
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="FOLDER", help="where the new dumps go"
-    )
+def _linking(_: Any, tokens: Sequence[Token]) -> Linking:
+    return parse_linking(tokens[-1].value)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Rank every dump of the folder anew and print what came out; returns the exit status."""
-    source = open_source(arguments.scores)
-    if not arguments.scores.is_dir():
+Scores = Annotated[File, Parameter(help="dumps with their .scores.parquet and .run.json")]
+Function = Annotated[Linking, Parameter(converter=_linking, n_tokens=1, help=", ".join(NAMES))]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class RerankOptions:
+    """How to rank again, from which scores, and where to."""
+
+    scores: Scores
+    linking: Function = LOGPROB
+    unigrams: str | None = None
+    """token frequencies for slor, normlp, morcela: a file, or counts (of the candidates here)"""
+    protocol: ProtocolName | None = None
+    """rank by this protocol's rule (default: the run's own)"""
+    ties: Ties | None = None
+    """rank that a tie gives to the correct side (default: the protocol's)"""
+    k: Cutoffs = (1, 3)
+    out: File
+    """where the new dumps go"""
+    langs: Langs | None = None
+    relations: Relations | None = None
+
+
+def rerank(*, options: RerankOptions) -> None:
+    """Rank again from the scores files, no model loaded: other linking functions, k or ties.
+
+        stats.py rerank --scores stats/starter/corrected --linking slln:0.5 --ties worst --k 1,3,5 --out stats/slln
+
+    With a run's own settings (the defaults) its dumps come out byte for byte.
+    """
+    source = open_source(options.scores)
+    if not options.scores.is_dir():
         raise UserError(
-            f"--scores {arguments.scores} is no folder: scores files cannot be read from a zip, unpack it"
+            f"--scores {options.scores} is no folder: scores files cannot be read from a zip, unpack it"
         )
     found = [
         entry
         for entry in find_dumps(source)
-        if (arguments.langs is None or entry[0] in arguments.langs)
-        and (arguments.relations is None or entry[1] in arguments.relations)
+        if (options.langs is None or entry[0] in options.langs)
+        and (options.relations is None or entry[1] in options.relations)
     ]
     if not found:
         raise UserError(
-            f"no rank dump in {arguments.scores} (of these --langs and --relations): rank with script.py first"
+            f"no rank dump in {options.scores} (of these --langs and --relations): rank with script.py first"
         )
-    if arguments.out.resolve() == arguments.scores.resolve():
+    if options.out.resolve() == options.scores.resolve():
         raise UserError(
-            f"--out {arguments.out} is the folder that the scores come from: name another one"
+            f"--out {options.out} is the folder that the scores come from: name another one"
         )
-    paths = [arguments.scores / name for _, _, name in found]
+    paths = [options.scores / name for _, _, name in found]
     records = [read_run(run_path(path)) for path in paths]
     for path, record in zip(paths, records, strict=True):
-        _check_run(record, arguments.scores)
+        _check_run(record, options.scores)
         _check_scores(scores_path(path), record)
-    unigrams = _unigrams(arguments, paths, records)
-    new_records = [_new_record(record, arguments, unigrams) for record in records]
-    check_writable(arguments.out, "--out")
-    _check_out(arguments.out, new_records)
+    unigrams = _unigrams(options, paths, records)
+    new_records = [_new_record(record, options, unigrams) for record in records]
+    check_writable(options.out, "--out")
+    _check_out(options.out, new_records)
     made = [
-        _rerank(path, record, new, arguments, unigrams)
+        _rerank(path, record, new, options, unigrams)
         for path, record, new in progress(
             zip(paths, records, new_records, strict=True),
             total=len(paths),
@@ -135,40 +127,37 @@ def run(arguments: argparse.Namespace) -> int:
             label="ranking",
         )
     ]
-    print(_table(made, arguments.k))
-    print(
-        f"{len(made)} dumps in {arguments.out}; signature of the first: {new_records[0].signature}"
-    )
-    return 0
+    print(_table(made, options.k))
+    print(f"{len(made)} dumps in {options.out}; signature of the first: {new_records[0].signature}")
 
 
 def _rerank(
     path: Path,
     record: RunRecord,
     new: RunRecord,
-    arguments: argparse.Namespace,
+    options: RerankOptions,
     unigrams: Unigrams | None,
 ) -> Dump:
     dump = read_dump(open_source(path.parent), path.name)
     results = dump_columns(dump.protocol, dump.verbalisations)
     facts = dump.table[without(list(dump.table.columns), results)]
-    scores = _read(scores_path(path), arguments.linking)
+    scores = _read(scores_path(path), options.linking)
     if record.dump_sha256 not in {"", file_sha256(path)}:
         note(f"{path} {NOT_AS_WRITTEN}")
-    protocol: ProtocolName = arguments.protocol or dump.protocol
-    relinked = relink(scores, arguments.linking, facts, dump.lang, dump.protocol, unigrams)
+    protocol: ProtocolName = options.protocol or dump.protocol
+    relinked = relink(scores, options.linking, facts, dump.lang, dump.protocol, unigrams)
     scores = for_protocol(scores.assign(**{RELINKED: relinked}), dump.protocol, protocol)
     narrow: Dump | None = None
-    wide_folder = Settings(out=arguments.out, protocol=protocol).wide
-    for folder in (arguments.out, wide_folder):
+    wide_folder = Settings(out=options.out, protocol=protocol).wide
+    for folder in (options.out, wide_folder):
         if folder is None:
             continue
         made = dump_of_scores(
             facts, scores, dump.lang, dump.relation, dump.verbalisations, protocol,
-            wide=folder != arguments.out, logprob=RELINKED, ties=_ties(arguments, protocol), top=arguments.k,
+            wide=folder != options.out, logprob=RELINKED, ties=_ties(options, protocol), top=options.k,
         )  # fmt: skip
         write_text(folder / made.name, format_dump(made))
-        ranks = "wide" if folder != arguments.out else "narrow"
+        ranks = "wide" if folder != options.out else "narrow"
         described = replace(
             new,
             dump_sha256=file_sha256(folder / made.name),
@@ -205,18 +194,16 @@ def _read(path: Path, linking: Linking) -> pd.DataFrame:
         raise
 
 
-def _new_record(
-    record: RunRecord, arguments: argparse.Namespace, unigrams: Unigrams | None
-) -> RunRecord:
+def _new_record(record: RunRecord, options: RerankOptions, unigrams: Unigrams | None) -> RunRecord:
     """The record of the new dump: the run's own where nothing differs; else what differs stands in the signature."""
     own: ProtocolName = "corrected" if record.protocol == "corrected" else "paper"
-    protocol: ProtocolName = arguments.protocol or own
-    ties = _ties(arguments, protocol)
+    protocol: ProtocolName = options.protocol or own
+    ties = _ties(options, protocol)
     if protocol == "paper" and ties == "mid":
         raise UserError(
             "--ties mid: dumps of protocol paper hold whole ranks; choose gold or worst, or --protocol corrected"
         )
-    linking = arguments.linking.name + (f"({unigrams.source})" if unigrams is not None else "")
+    linking = options.linking.name + (f"({unigrams.source})" if unigrams is not None else "")
     name = protocol if protocol == own else f"{own}-scores/{protocol}-ranks"
     changed = (
         {}
@@ -231,8 +218,8 @@ def _new_record(
     )
 
 
-def _ties(arguments: argparse.Namespace, protocol: ProtocolName) -> Ties:
-    ties: Ties = arguments.ties or TIES[protocol]
+def _ties(options: RerankOptions, protocol: ProtocolName) -> Ties:
+    ties: Ties = options.ties or TIES[protocol]
     return ties
 
 
@@ -268,22 +255,22 @@ def _check_out(out: Path, new_records: Sequence[RunRecord]) -> None:
 
 
 def _unigrams(
-    arguments: argparse.Namespace, paths: Sequence[Path], records: Sequence[RunRecord]
+    options: RerankOptions, paths: Sequence[Path], records: Sequence[RunRecord]
 ) -> Unigrams | None:
-    if arguments.linking.needs != "unigram":
+    if options.linking.needs != "unigram":
         return None
-    if arguments.unigrams is None:
+    if options.unigrams is None:
         raise UserError(
-            f"--linking {arguments.linking.name} needs token frequencies: give --unigrams FILE, or --unigrams {COUNTS}"
+            f"--linking {options.linking.name} needs token frequencies: give --unigrams FILE, or --unigrams {COUNTS}"
         )
-    if arguments.unigrams != COUNTS:
-        table = read_unigrams(Path(arguments.unigrams))
+    if options.unigrams != COUNTS:
+        table = read_unigrams(Path(options.unigrams))
         for tokenizer, model in {record.tokenizer: record.model for record in records}.items():
             table.check_made_for(tokenizer, model)
         return table
     if len({record.tokenizer for record in records} - {""}) > 1:
         raise UserError(
-            f"{arguments.scores} holds scores of models with different tokenizers, whose counts cannot be added; rerank each alone"
+            f"{options.scores} holds scores of models with different tokenizers, whose counts cannot be added; rerank each alone"
         )
     candidates = (
         ids for path in paths for ids in read_scores(scores_path(path), ["token_ids"])["token_ids"]
@@ -324,10 +311,3 @@ def _table(dumps: Sequence[Dump], ks: Sequence[int]) -> str:
         disable_numparse=True,
         colalign=("left", "left", *["right"] * (len(heads) - 2)),
     )
-
-
-def _linking(text: str) -> Linking:
-    try:
-        return parse_linking(text)
-    except UserError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None

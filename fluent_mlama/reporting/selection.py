@@ -13,7 +13,10 @@ from functools import partial
 import pandas as pd
 
 from fluent_mlama.console import UserError, note
+from fluent_mlama.ranking.text import names_object
+from fluent_mlama.records.benchmark import name_columns
 from fluent_mlama.reporting.loading import DumpFolder, RankTable
+from fluent_mlama.reporting.options import RowRules
 
 R15 = (
     "P101",
@@ -49,7 +52,7 @@ class Selection:
     langs: tuple[str, ...]
     relations: tuple[str, ...]
     verbalisations: tuple[str, ...]
-    short_rule: str
+    rules: RowRules
     tables: dict[tuple[str, str], RankTable]
 
     def of(self, lang: str) -> list[RankTable]:
@@ -62,17 +65,12 @@ class Selection:
         return next(iter(self.tables.values())).protocol
 
 
-def short_rule(style: str, asked: str | None) -> str:
-    """The rule for short prompts: as asked, else the paper's in paper style and ours in clean style (protocols, paper 7)."""
-    return asked or ("gt" if style == "paper" else "any")
-
-
 def select(
     folder: DumpFolder,
     langs: Sequence[str],
     relations: Sequence[str],
     verbalisations: Sequence[str] | None = None,
-    rule: str = "gt",
+    rules: RowRules = RowRules("gt"),
 ) -> Selection:
     """Every language × relation must be there and have every verbalisation, else a ``UserError`` names what lacks."""
     raw = {
@@ -86,7 +84,9 @@ def select(
                     f"{table.name} has no verbalisation '{name}', it has {', '.join(table.verbalisations)}; choose others"
                 )
     tables = {
-        key: folder.remember((key, names, rule), partial(kept_rows, narrow(raw[key], names), rule))
+        key: folder.remember(
+            (key, names, rules), partial(kept_rows, narrow(raw[key], names), rules)
+        )
         for key in raw
     }
     for table in tables.values():
@@ -94,7 +94,7 @@ def select(
             raise UserError(
                 f"{table.name}: every row falls to the rule for short prompts; choose --exclude-short no or leave the file out"
             )
-    return Selection(tuple(langs), tuple(relations), names, rule, tables)
+    return Selection(tuple(langs), tuple(relations), names, rules, tables)
 
 
 def _shared_verbalisations(tables: Iterable[RankTable]) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ def narrow(table: RankTable, verbalisations: Sequence[str]) -> RankTable:
         table,
         verbalisations=tuple(names),
         rank=table.rank[names],
-        own_rank=None if table.own_rank is None else table.own_rank[names],
+        all_forms_rank=None if table.all_forms_rank is None else table.all_forms_rank[names],
         top1=table.top1[names],
         top3=table.top3[names],
         prompt_prob=table.prompt_prob[names],
@@ -127,10 +127,24 @@ def narrow(table: RankTable, verbalisations: Sequence[str]) -> RankTable:
     )
 
 
-def kept_rows(table: RankTable, rule: str) -> RankTable:
-    """The table without the rows whose sentence was cut too early (``short_rows``)."""
-    short = short_rows(table, rule)
-    return rows(table, ~short) if short.any() else table
+def kept_rows(table: RankTable, rules: RowRules) -> RankTable:
+    """The table without the rows whose sentence was cut too early, or whose subject names the object."""
+    left_out = short_rows(table, rules.short)
+    if table.protocol == "corrected" and not rules.with_named:
+        named = named_rows(table) & ~left_out
+        table, left_out = replace(table, named=int(named.sum())), left_out | named
+    return rows(table, ~left_out) if left_out.any() else table
+
+
+def named_rows(table: RankTable) -> pd.Series:
+    """Rows whose subject's label holds the object's label or form as whole words: no knowledge is needed there."""
+    forms = [name_columns(v).object for v in table.verbalisations]
+    columns = list(dict.fromkeys(["sub_label", "obj_label", *forms]))
+    found = []
+    for values in table.facts[columns].itertuples(index=False, name=None):
+        cells = dict(zip(columns, values, strict=True))
+        found.append(names_object(cells, [cells[form] for form in forms], table.lang))
+    return pd.Series(found, index=table.facts.index, dtype=bool)
 
 
 def rows(table: RankTable, keep: pd.Series) -> RankTable:
@@ -140,7 +154,7 @@ def rows(table: RankTable, keep: pd.Series) -> RankTable:
         table,
         facts=table.facts[kept],
         rank=table.rank[kept],
-        own_rank=None if table.own_rank is None else table.own_rank[kept],
+        all_forms_rank=None if table.all_forms_rank is None else table.all_forms_rank[kept],
         top1=table.top1[kept],
         top3=table.top3[kept],
         prompt_prob=table.prompt_prob[kept],

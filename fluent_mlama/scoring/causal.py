@@ -163,7 +163,7 @@ def load_scorer(
     revision: str | None = None,
     device_map: str | None = None,
     trust_remote_code: bool = False,
-    quantise: str | None = None,
+    quantization: str | None = None,
     path: str = "auto",
     token_budget: int | None = None,
     add_bos: bool | None = None,
@@ -179,10 +179,10 @@ def load_scorer(
         revision=revision,
         device_map=device_map,
         trust_remote_code=trust_remote_code,
-        quantise=quantise,
+        quantization=quantization,
     )
     # what is spread, quantised or comes with its own code is not known by the content of its files alone
-    remember = device_map is None and quantise is None and not trust_remote_code
+    remember = device_map is None and quantization is None and not trust_remote_code
     scorer = CausalScorer(
         loaded, path=path, token_budget=token_budget, add_bos=add_bos, remember=remember
     )

@@ -5,17 +5,14 @@ Light: neither torch nor Ray is imported before a model is loaded.
 
 from __future__ import annotations
 
-import argparse
-import importlib.util
 import os
-import re
 import secrets
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from fluent_mlama.console import UserError, plain_number, whole_number
+from fluent_mlama.console import UserError
 from fluent_mlama.scoring.masked_contract import TypedQuery, TypedResult
 
 REACHABLE_WITHIN_S = 10.0
@@ -36,66 +33,6 @@ class Cluster:
     address: str | None = None
     workers: int | None = None
     gpus_per_worker: int = 1
-
-
-def add_executor_arguments(parser: argparse.ArgumentParser) -> None:
-    """``--executor`` and what belongs to it."""
-    where = parser.add_argument_group("where to score")
-    where.add_argument(
-        "--executor",
-        choices=("local", "ray"),
-        default="local",
-        help="ray: several GPUs or machines (default: local)",
-    )
-    where.add_argument(
-        "--address",
-        type=_address,
-        metavar="HOST:PORT|auto",
-        help="ray: a cluster that runs already (default: this machine alone)",
-    )
-    where.add_argument(
-        "--workers",
-        type=whole_number(1),
-        metavar="N",
-        help="ray: models held at once (default: as many as there are GPUs)",
-    )
-    where.add_argument(
-        "--gpus-per-worker",
-        type=whole_number(1),
-        metavar="N",
-        help="ray: GPUs of each, for --device-map (default: 1)",
-    )
-
-
-def cluster_of(parsed: argparse.Namespace) -> Cluster | None:
-    """What was asked for; None for this process. Ray that is not installed is a ``UserError``."""
-    if parsed.executor != "ray":
-        given = [
-            option
-            for option in ("address", "workers", "gpus_per_worker")
-            if getattr(parsed, option) is not None
-        ]
-        if given:
-            raise UserError(
-                f"--{given[0].replace('_', '-')} is about Ray workers; add --executor ray"
-            )
-        return None
-    if importlib.util.find_spec("ray") is None:
-        raise UserError(
-            "--executor ray needs Ray, which is not installed; run: pip install -r requirements-ray.txt"
-        )
-    return Cluster(parsed.address, parsed.workers, parsed.gpus_per_worker or 1)
-
-
-def _address(value: str) -> str:
-    host, _, port = value.rpartition(":")
-    if value != "auto" and not (
-        re.fullmatch(r"[\w.-]+|\[[0-9A-Fa-f:.]+\]", host) and 0 < (plain_number(port) or 0) < 65536
-    ):
-        raise argparse.ArgumentTypeError(
-            f"{value!r} is no address; give HOST:PORT, for example 10.0.0.1:6379, or auto"
-        )
-    return value
 
 
 def _check_reachable(address: str | None) -> None:

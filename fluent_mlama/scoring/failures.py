@@ -136,7 +136,7 @@ def memory_error(
         else ""
     )
     return UserError(
-        f"too little memory for model {name}{sizes}; close other programs, use a smaller --dtype, --quantise 4bit on a GPU,"
+        f"too little memory for model {name}{sizes}; close other programs, use a smaller --dtype, --quantization 4bit on a GPU,"
         f" --device-map auto, {INSTEAD}"
     )
 

@@ -78,12 +78,12 @@ def load_model(
     revision: str | None = None,
     device_map: str | None = None,
     trust_remote_code: bool = False,
-    quantise: str | None = None,
+    quantization: str | None = None,
 ) -> LoadedModel:
     """Load model ``name`` (hub id, folder, ``.gguf`` file, or ``smollm2``) and its tokenizer.
 
     device: auto, cpu, cuda, cuda:N or mps. dtype: auto (the checkpoint's on a GPU, float32 on a CPU), float32, bfloat16
-    or float16. device_map: as in accelerate, e.g. ``auto``. quantise: ``4bit`` or ``8bit`` where bitsandbytes is there.
+    or float16. device_map: as in accelerate, e.g. ``auto``. quantization: ``4bit`` or ``8bit`` where bitsandbytes is there.
     Raises UserError with one line for everything the user can mend.
     """
     transformers_logging.disable_progress_bar()
@@ -97,7 +97,7 @@ def load_model(
         identity, trust_remote_code
     )  # the very commit, should the branch move meanwhile
     tokenizer = _load_tokenizer(name, source, arguments, revision)
-    if quantise is None and device_map is None:
+    if quantization is None and device_map is None:
         check_memory(name, _weight_bytes(source), config, number_type, target)
     try:
         weights: dict[str, Any] = {
@@ -105,9 +105,9 @@ def load_model(
             "use_safetensors": None if source.gguf_file or pickles_are_trusted() else True,
         }
         weights |= arguments
-        if quantise is not None:
-            weights["quantization_config"] = _quantisation(quantise, number_type)
-        if device_map is not None or quantise is not None:
+        if quantization is not None:
+            weights["quantization_config"] = _quantisation(quantization, number_type)
+        if device_map is not None or quantization is not None:
             weights["device_map"] = device_map or {"": str(target)}
         automatic = _AUTOMATIC[kind]
         with (
@@ -125,7 +125,7 @@ def load_model(
         raise loading_error(name, revision, error) from error
     model.eval().requires_grad_(False)
     embeddings = model.get_input_embeddings().weight
-    shown = quantise or dtype_name(embeddings.dtype)
+    shown = quantization or dtype_name(embeddings.dtype)
     return LoadedModel(
         shown_name(name), identity, model, tokenizer, embeddings.device, shown, rowless
     )
@@ -235,14 +235,14 @@ def _load_tokenizer(
         raise translated from error
 
 
-def _quantisation(quantise: str, number_type: torch.dtype) -> Any:
-    if quantise not in ("4bit", "8bit"):
-        raise UserError(f"--quantise {quantise}: choose 4bit or 8bit")
+def _quantisation(quantization: str, number_type: torch.dtype) -> Any:
+    if quantization not in ("4bit", "8bit"):
+        raise UserError(f"--quantization {quantization}: choose 4bit or 8bit")
     if importlib.util.find_spec("bitsandbytes") is None:
         raise UserError(
-            "--quantise needs bitsandbytes; run: pip install bitsandbytes (or leave --quantise out)"
+            "--quantization needs bitsandbytes; run: pip install bitsandbytes (or leave --quantization out)"
         )
-    if quantise == "4bit":
+    if quantization == "4bit":
         return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype=number_type)
     return BitsAndBytesConfig(load_in_8bit=True)
 

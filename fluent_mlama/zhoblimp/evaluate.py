@@ -5,25 +5,28 @@ Finished models are taken from --out when the same command is given again; an in
 
 from __future__ import annotations
 
-import argparse
 import csv
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from cyclopts import Parameter
 from tabulate import tabulate
 
-from fluent_mlama.console import UserError, note, progress, split_list, whole_number
+from fluent_mlama.console import UserError, note, progress
 from fluent_mlama.linking import Linking, Unigrams, count_unigrams, read_unigrams
+from fluent_mlama.options import ClusterOptions, Count, File, LoadOptions, Names
 from fluent_mlama.outcomes import write_outcomes
 from fluent_mlama.ranking.settings import without_home
 from fluent_mlama.records.atomic import check_writable
 from fluent_mlama.records.names import as_file_name
 from fluent_mlama.reporting.three_formats import write_tables
+from fluent_mlama.runner.models import each_model, require_all
 from fluent_mlama.runner.run import run_jobs, tidy
-from fluent_mlama.scoring.executors import Cluster, add_executor_arguments, cluster_of, load_in
+from fluent_mlama.scoring.executors import Cluster, load_in
 from fluent_mlama.zhoblimp.data import PairRow, read_pairs
 from fluent_mlama.zhoblimp.measures import DEFAULTS, Result, linking_functions, make_result
 from fluent_mlama.zhoblimp.models import Target, find_targets, load
@@ -36,88 +39,98 @@ _LOW_COVERAGE = 0.9
 _LINES = 2000
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``evaluate``."""
-    parser.add_argument(
-        "--model",
-        action="append",
-        required=True,
-        help="hub name, folder, .gguf or smollm2; may be repeated",
-    )
-    parser.add_argument(
-        "--revisions",
-        default="",
-        help="comma list; for a local folder its checkpoint sub-folders, or ALL",
-    )
-    parser.add_argument(
-        "--data",
-        type=Path,
-        required=True,
-        help="pairs: a folder, one .jsonl or a tar archive, as BLiMP and ZhoBLiMP",
-    )
-    parser.add_argument(
-        "--per-paradigm",
-        type=whole_number(1),
-        metavar="N",
-        help="the first N pairs of each paradigm only",
-    )
-    parser.add_argument(
-        "--linking",
-        default=DEFAULTS,
-        help=f"all (with the published grids) or a comma list (default {DEFAULTS})",
-    )
-    parser.add_argument(
-        "--unigram",
-        type=Path,
-        help="token id: probability as JSON, or a text corpus to count (default: the pairs themselves, a toy)",
-    )
-    parser.add_argument(
-        "--human", type=Path, help="CSV with UID and acc: people's accuracy a paradigm"
-    )
-    parser.add_argument(
-        "--out", type=Path, required=True, help="folder for scores, tables and plots"
-    )
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--dtype", default="auto")
-    parser.add_argument("--no-plots", action="store_true", help="tables only")
-    add_executor_arguments(parser)
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions:
+    """Which models, on which pairs, by which linking functions."""
+
+    model: Names
+    """hub name, folder, .gguf or smollm2; several, comma-separated or repeated"""
+    revisions: Names = ()
+    """comma-separated; for a local folder its checkpoint sub-folders, or ALL"""
+    data: File
+    """pairs: a folder, one .jsonl or a tar archive, as BLiMP and ZhoBLiMP"""
+    per_paradigm: Count | None = None
+    """the first N pairs of each paradigm only"""
+    linking: str = DEFAULTS
+    """all (with the published grids) or a comma-separated list"""
+    unigrams: File | None = None
+    """token id: probability as JSON, or a text corpus to count (default: the pairs themselves, a toy)"""
+    human: File | None = None
+    """CSV with UID and acc: people's accuracy per paradigm"""
+    out: File
+    """folder for scores, tables and plots"""
+    no_plots: bool = False
+    """tables only"""
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Score, link, count, write, and print the overall table."""
-    cluster = cluster_of(arguments)
-    functions = linking_functions(arguments.linking)
-    rows = chosen_rows(read_pairs(arguments.data), arguments.per_paradigm)
-    human = read_human(arguments.human) if arguments.human else {}
-    check_writable(arguments.out, "--out")
-    targets = find_targets(arguments.model, split_list(arguments.revisions))
-    table = (
-        read_unigrams(arguments.unigram)
-        if arguments.unigram and arguments.unigram.suffix == ".json"
-        else None
-    )
-    corpus = read_utf8(arguments.unigram) if arguments.unigram and table is None else None
-    results, signatures = [], []
-    for target in targets:
-        place = place_of(arguments.out, target)
-        result = evaluate(target, rows, place, arguments, table, corpus, cluster)
+def evaluate_models(
+    *,
+    options: EvaluateOptions,
+    loading: LoadOptions = LoadOptions(),
+    where: ClusterOptions = ClusterOptions(),
+) -> None:
+    """Models on minimal pairs, every linking function from one scoring pass.
+
+        fluent-mlama zhoblimp evaluate --model smollm2 --data pairs --out zhoblimp_results
+
+    Finished models are taken from --out when the same command is given again; an interrupted one goes on where it stopped.
+    """
+    cluster = where.cluster()
+    functions = linking_functions(options.linking)
+    rows = chosen_rows(read_pairs(options.data), options.per_paradigm)
+    human = read_human(options.human) if options.human else {}
+    check_writable(options.out, "--out")
+    targets = find_targets(options.model, options.revisions)
+    evidence = Evidence.read(options.unigrams)
+
+    def one(target: Target) -> tuple[Result, str]:
+        place = place_of(options.out, target)
+        result = evaluate(target, rows, place, evidence, loading, cluster)
         write_pairs_with_scores(place.pairs, rows, result, functions)
-        results.append(result)
-        signatures.append(signature(place))
-    write_outcomes(arguments.out, outcomes_of(results, functions, " / ".join(signatures)))
+        return result, signature(place)
+
+    done, failed = each_model(
+        targets,
+        one,
+        model=lambda target: target.label,
+        place=lambda target: place_of(options.out, target).scores.parent,
+    )
+    require_all(failed if not done else (), len(targets))
+    results = [result for result, _ in done]
+    signatures = " / ".join(line for _, line in done)
+    write_outcomes(options.out, outcomes_of(results, functions, signatures))
     tables = make_tables(results, functions, human)
-    write_tables(arguments.out / "tables", tables)
-    if not arguments.no_plots:
+    write_tables(options.out / "tables", tables)
+    if not options.no_plots:
         from fluent_mlama.zhoblimp.plots import write_plots
 
         write_plots(
-            arguments.out / "plots", results, main_functions(functions), tables["alpha"], human
+            options.out / "plots", results, main_functions(functions), tables["alpha"], human
         )
     print(overview(tables["overall"], main_functions(functions)))
     print(
-        f"unigrams: {results[0].unigram_source}. Tables, plots and scores of each pair are in {arguments.out}"
+        f"unigrams: {results[0].unigram_source}. Tables, plots and scores of each pair are in {options.out}"
     )
-    return 0
+    require_all(failed, len(targets))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Token frequencies from outside: a table for one tokenizer, or a text to count with each model's own."""
+
+    name: str = ""
+    table: Unigrams | None = None
+    corpus: str | None = None
+
+    @staticmethod
+    def read(path: Path | None) -> Evidence:
+        """What a file of ``--unigrams`` holds; nothing for None."""
+        if path is None:
+            return Evidence()
+        if path.suffix == ".json":
+            return Evidence(path.name, table=read_unigrams(path))
+        return Evidence(path.name, corpus=read_utf8(path))
 
 
 def chosen_rows(
@@ -131,15 +144,14 @@ def evaluate(
     target: Target,
     rows: Sequence[PairRow],
     place: Place,
-    arguments: argparse.Namespace,
-    table: Unigrams | None,
-    corpus: str | None,
+    evidence: Evidence,
+    loading: LoadOptions,
     cluster: Cluster | None,
 ) -> Result:
     """One model: its kept scores if they were made in the same way, else a scoring pass; then the evidence for linking."""
     settings = {
-        "model": without_home(target.name), "revision": target.revision, "identity": target.identity(), "device": arguments.device,
-        "dtype": arguments.dtype,
+        "model": without_home(target.name), "revision": target.revision, "identity": target.identity(), "device": loading.device,
+        "dtype": loading.dtype,
         "pairs": len(rows), "pairs_sha256": digest(rows),
     }  # fmt: skip
     job = Pairs(rows, place, target.label, settings)
@@ -147,16 +159,15 @@ def evaluate(
     if job.is_finished():
         tidy(job)
     else:
-        scorer = load_in(cluster, load, target, device=arguments.device, dtype=arguments.dtype)
+        scorer = load_in(cluster, load, target, loading)
         run_jobs([job], scorer)
     frame = kept(settings, place)
     if frame is None:
         raise UserError(f"{place.scores} has been changed since it was written; score it again")
-    if corpus is not None:
-        scorer = scorer or load_in(
-            cluster, load, target, device=arguments.device, dtype=arguments.dtype
-        )
-        table = corpus_unigrams(scorer.loaded.tokenizer, corpus, str(arguments.unigram.name))
+    table = evidence.table
+    if evidence.corpus is not None:
+        scorer = scorer or load_in(cluster, load, target, loading)
+        table = corpus_unigrams(scorer.loaded.tokenizer, evidence.corpus, evidence.name)
     elif table is not None:
         table.check_made_for(made_with(place), target.label)
         share = table.coverage(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from fluent_mlama.console import UserError, note, progress, seed_number, whole_number
+from cyclopts import Parameter
+
+from fluent_mlama.console import UserError, note, progress
+from fluent_mlama.options import Count, File, Seed
 from fluent_mlama.records.names import is_file_name
 from fluent_mlama.zhoblimp.data import write_pairs
 from fluent_mlama.zhoblimp.generator import Generated, Generator
@@ -17,90 +21,74 @@ from fluent_mlama.zhoblimp.vocabulary import Vocabulary, read_vocabulary
 CONTENT = Path(__file__).parent / "content"
 
 
-def add_template_arguments(parser: argparse.ArgumentParser) -> None:
-    """Where templates, words and phrases lie; shared by ``generate``, ``check`` and ``lint``."""
-    parser.add_argument(
-        "--templates",
-        type=Path,
-        default=CONTENT / "zh" / "paradigms",
-        help="paradigm .json files: a folder, a zip or one file",
-    )
-    parser.add_argument(
-        "--vocabulary",
-        type=Path,
-        help="words as TSV (default: vocabulary.tsv beside the templates' folder)",
-    )
-    parser.add_argument(
-        "--phrases",
-        type=Path,
-        help="phrases as JSON (default: phrases.json beside the templates' folder)",
-    )
+@Parameter(name="*", group="templates")
+@dataclass(frozen=True, kw_only=True)
+class TemplateOptions:
+    """Where templates, words and phrases are; shared by ``generate``, ``check`` and ``lint``."""
+
+    templates: File = CONTENT / "zh" / "paradigms"
+    """paradigm .json files: a folder, a zip or one file"""
+    vocabulary: File | None = None
+    """words as TSV (default: vocabulary.tsv beside the templates' folder)"""
+    phrases: File | None = None
+    """phrases as JSON (default: phrases.json beside the templates' folder)"""
+
+    def load(self) -> tuple[list[Paradigm], Vocabulary, Phrases]:
+        """Everything that templates need, read and checked before any work starts."""
+        beside = self.templates.parent
+        vocabulary = read_vocabulary(self.vocabulary or beside / "vocabulary.tsv")
+        phrases = read_phrases(self.phrases or beside / "phrases.json")
+        paradigms = read_paradigms(self.templates)
+        for paradigm in paradigms:
+            check_paradigm(paradigm, vocabulary, phrases)
+        return paradigms, vocabulary, phrases
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``generate``."""
-    add_template_arguments(parser)
-    parser.add_argument("--out", type=Path, required=True, help="folder for UID.jsonl files")
-    parser.add_argument(
-        "-n", "--pairs", type=whole_number(1), default=300, help="pairs a paradigm (default 300)"
-    )
-    parser.add_argument(
-        "--attempts",
-        type=whole_number(1),
-        default=100,
-        help="draws allowed per wanted pair (default 100)",
-    )
-    parser.add_argument(
-        "--seed",
-        type=seed_number,
-        default=0,
-        help="the same seed gives the same files on any machine (default 0)",
-    )
-    parser.add_argument(
-        "--overwrite", action="store_true", help="replace files that exist in --out"
-    )
+def generate(
+    *,
+    source: TemplateOptions = TemplateOptions(),
+    out: File,
+    pairs: Annotated[Count, Parameter(name=["--pairs", "-n"])] = 300,
+    attempts: Count = 100,
+    seed: Seed = 0,
+    overwrite: bool = False,
+) -> int:
+    """Make minimal pairs from paradigm templates; status 1 if a paradigm fell short.
 
+        fluent-mlama zhoblimp generate --out pairs
 
-def load_templates(arguments: argparse.Namespace) -> tuple[list[Paradigm], Vocabulary, Phrases]:
-    """Read and check everything that templates need, before any work starts."""
-    beside = arguments.templates.parent
-    vocabulary = read_vocabulary(arguments.vocabulary or beside / "vocabulary.tsv")
-    phrases = read_phrases(arguments.phrases or beside / "phrases.json")
-    paradigms = read_paradigms(arguments.templates)
-    for paradigm in paradigms:
-        check_paradigm(paradigm, vocabulary, phrases)
-    return paradigms, vocabulary, phrases
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Generate, write complete paradigms, and say which fell short and what starves them."""
-    paradigms, vocabulary, phrases = load_templates(arguments)
+    Args:
+        out: folder for UID.jsonl files
+        pairs: pairs per paradigm
+        attempts: draws allowed per wanted pair
+        seed: the same seed gives the same files on any machine
+        overwrite: replace files that exist in --out
+    """
+    paradigms, vocabulary, phrases = source.load()
     names = output_names(paradigms)
-    taken = [name for name in names if (arguments.out / name).exists()]
-    if taken and not arguments.overwrite:
+    taken = [name for name in names if (out / name).exists()]
+    if taken and not overwrite:
         raise UserError(
-            f"{arguments.out} already holds {taken[0]} and {len(taken) - 1} more; choose another --out or say --overwrite"
+            f"{out} already holds {taken[0]} and {len(taken) - 1} more; choose another --out or say --overwrite"
         )
     short = []
     for paradigm, name in progress(
         list(zip(paradigms, names, strict=True)), unit="paradigms", label="generate"
     ):
-        generated = Generator(paradigm, vocabulary, phrases, arguments.seed).generate(
-            arguments.pairs, arguments.attempts
-        )
-        if len(generated.pairs) < arguments.pairs:
+        generated = Generator(paradigm, vocabulary, phrases, seed).generate(pairs, attempts)
+        if len(generated.pairs) < pairs:
             short.append(generated)
             continue
         write_pairs(
-            arguments.out / name,
+            out / name,
             name.removesuffix(".jsonl"),
             paradigm.phenomenon,
             [(pair.good, pair.bad) for pair in generated.pairs],
         )
     for generated in short:
-        note(starving(generated, arguments.pairs))
+        note(starving(generated, pairs))
     print(
-        f"{len(paradigms) - len(short)} paradigms of {arguments.pairs} pairs in {arguments.out}; {len(short)} fell short, not written"
+        f"{len(paradigms) - len(short)} paradigms of {pairs} pairs in {out}; {len(short)} fell short, not written"
     )
     return 1 if short else 0
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fluent_mlama.console import UserError
+from fluent_mlama.options import LoadOptions
 from fluent_mlama.scoring.identity import model_identity
 
 if TYPE_CHECKING:
@@ -81,12 +82,13 @@ def _checkpoints(folder: Path) -> list[str]:
     )
 
 
-def load(target: Target, *, device: str, dtype: str) -> CausalScorer:
+def load(target: Target, loading: LoadOptions = LoadOptions()) -> CausalScorer:
     """The scorer for a target. A tokenizer that puts nothing in front gets BOS, or else EOS, there (as in the published evaluation)."""
     from fluent_mlama.scoring.causal import load_scorer
 
-    revision = target.revision if target.location == target.name else None
-    scorer = load_scorer(target.location, device=device, dtype=dtype, revision=revision)
+    own = target.revision if target.location == target.name else None
+    loading = replace(loading, revision=own or loading.revision)
+    scorer = load_scorer(target.location, **loading.causal())
     tokeniser = scorer.tokeniser
     if not tokeniser.prefix("joint"):
         tokeniser.bos = tokeniser.tokenizer.eos_token_id

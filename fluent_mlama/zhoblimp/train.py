@@ -5,14 +5,17 @@ The same command goes on where it was interrupted. Several GPUs: ``accelerate la
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from fluent_mlama.console import UserError, note, seed_number, whole_number
+from cyclopts import Parameter
+
+from fluent_mlama.console import UserError, note
 from fluent_mlama.json_text import parse_json
+from fluent_mlama.options import Count, File, Files, Seed
 from fluent_mlama.records.atomic import check_writable, new_folders, write_text
 from fluent_mlama.zhoblimp.training.sizes import (
     SIZES,
@@ -23,92 +26,57 @@ from fluent_mlama.zhoblimp.training.sizes import (
 )
 from fluent_mlama.zhoblimp.vocabulary import read_utf8
 
-_KINDS = ("char", "word", "bpe")
+Size = Annotated[str, Parameter(choices=tuple(SIZES), help="GPT-NeoX shape, named as in Pythia")]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``train``."""
-    parser.add_argument(
-        "--corpus",
-        type=Path,
-        action="append",
-        required=True,
-        help="text, a document a line; or pairs (their good sentences)",
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        required=True,
-        help="folder for the checkpoints (tokens-N), the tokenizer's unigrams and the state",
-    )
-    parser.add_argument(
-        "--size",
-        choices=list(SIZES),
-        default="14M",
-        help="GPT-NeoX shape, named as in Pythia (default 14M)",
-    )
-    parser.add_argument(
-        "--tokenizer", choices=_KINDS, default="char", help="what a token is (default char)"
-    )
-    parser.add_argument(
-        "--vocabulary-size",
-        type=whole_number(1),
-        default=20000,
-        help="tokens at most (default 20000)",
-    )
-    parser.add_argument(
-        "--words",
-        type=Path,
-        help="for --tokenizer word: a word list, a word a line (a vocabulary.tsv will do)",
-    )
-    parser.add_argument(
-        "--tokens",
-        default="10M",
-        help="how many tokens to train on, e.g. 3B (default 10M); the corpus is repeated",
-    )
-    parser.add_argument(
-        "--checkpoints",
-        default="",
-        help="after how many tokens to keep the model, e.g. 1M,2M,5M; the end always",
-    )
-    parser.add_argument(
-        "--context", type=whole_number(1), default=512, help="tokens a stretch (default 512)"
-    )
-    parser.add_argument(
-        "--batch",
-        type=whole_number(1),
-        default=16,
-        help="stretches a device and forward (default 16)",
-    )
-    parser.add_argument(
-        "--accumulate", type=whole_number(1), default=1, help="forwards a step (default 1)"
-    )
-    parser.add_argument("--learning-rate", type=float, help="peak (default: the size's own)")
-    parser.add_argument(
-        "--save-every",
-        type=whole_number(1),
-        default=200,
-        help="steps between states to resume from (default 200)",
-    )
-    parser.add_argument(
-        "--dtype",
-        choices=("auto", "float32", "bfloat16"),
-        default="auto",
-        help="auto: bfloat16 on a GPU that has it",
-    )
-    parser.add_argument("--seed", type=seed_number, default=0)
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """What to train, on what, and how long."""
+
+    corpus: Files
+    """text, a document per line; or pairs (their good sentences); may be repeated"""
+    out: File
+    """folder for the checkpoints (tokens-N), the tokenizer's unigrams and the state"""
+    size: Size = "14M"
+    tokenizer: Literal["char", "word", "bpe"] = "char"
+    """what a token is"""
+    vocabulary_size: Count = 20000
+    """tokens at most"""
+    words: File | None = None
+    """for --tokenizer word: a word list, a word per line (a vocabulary.tsv will do)"""
+    tokens: str = "10M"
+    """how many tokens to train on, e.g. 3B; the corpus is repeated"""
+    checkpoints: str = ""
+    """after how many tokens to keep the model, e.g. 1M,2M,5M; the end always"""
+    context: Count = 512
+    """tokens per stretch"""
+    batch: Count = 16
+    """stretches per device and forward pass"""
+    accumulate: Count = 1
+    """forward passes per step"""
+    learning_rate: float | None = None
+    """peak (default: the size's own)"""
+    save_every: Count = 200
+    """steps between states to resume from"""
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """auto: bfloat16 on a GPU that has it"""
+    seed: Seed = 0
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Check, prepare (once), train, and say what to do next."""
-    budget = parse_tokens(arguments.tokens)
-    if arguments.learning_rate is not None and not 0 < arguments.learning_rate < math.inf:
-        raise UserError(f"--learning-rate {arguments.learning_rate}: a number above 0")
-    checkpoint_steps(arguments.checkpoints, budget, 1)
-    check_writable(arguments.out, "--out")
+def train_model(*, options: TrainOptions) -> None:
+    """Train a model from scratch on a corpus, with checkpoints by tokens; the same command goes on after a stop.
+
+    fluent-mlama zhoblimp train --corpus corpus.txt --tokens 100M --checkpoints 10M,50M --out models/zh
+    """
+    budget = parse_tokens(options.tokens)
+    if options.learning_rate is not None and not 0 < options.learning_rate < math.inf:
+        raise UserError(f"--learning-rate {options.learning_rate}: a number above 0")
+    checkpoint_steps(options.checkpoints, budget, 1)
+    check_writable(options.out, "--out")
     from fluent_mlama.zhoblimp.training.corpus import Blocks, digest, read_lines
 
-    lines = read_lines(arguments.corpus)
+    lines = read_lines(options.corpus)
     import torch
     from accelerate import PartialState
     from transformers import PreTrainedTokenizerFast
@@ -116,61 +84,58 @@ def run(arguments: argparse.Namespace) -> int:
 
     transformers_logging.disable_progress_bar()
     machines = PartialState(cpu=not torch.cuda.is_available())
-    tokens_per_step = (
-        arguments.context * arguments.batch * arguments.accumulate * machines.num_processes
-    )
-    steps = checkpoint_steps(arguments.checkpoints, budget, tokens_per_step)
+    tokens_per_step = options.context * options.batch * options.accumulate * machines.num_processes
+    steps = checkpoint_steps(options.checkpoints, budget, tokens_per_step)
     settings = {
-        **_settings(arguments),
+        **_settings(options),
         "corpus_sha256": digest(lines),
         "tokens_per_step": tokens_per_step,
     }
     with machines.main_process_first():
-        _prepare(arguments, settings, lines)
-    tokenizer = PreTrainedTokenizerFast.from_pretrained(arguments.out / "tokenizer")
-    blocks = Blocks(arguments.out / "corpus.ids", arguments.context)
+        _prepare(options, settings, lines)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(options.out / "tokenizer")
+    blocks = Blocks(options.out / "corpus.ids", options.context)
     config = configuration(
-        arguments.size,
+        options.size,
         len(tokenizer),
-        arguments.context,
+        options.context,
         tokenizer.bos_token_id,
         tokenizer.eos_token_id,
     )
     if all(
-        (arguments.out / checkpoint_name(tokens) / "config.json").is_file()
+        (options.out / checkpoint_name(tokens) / "config.json").is_file()
         for tokens in steps.values()
     ):
         note("every checkpoint is there already; nothing to train")
-        return 0
+        return
     from fluent_mlama.zhoblimp.training.loop import Recipe, train
 
-    rate = arguments.learning_rate or SIZES[arguments.size].learning_rate
+    rate = options.learning_rate or SIZES[options.size].learning_rate
     recipe = Recipe(
-        arguments.batch,
-        arguments.accumulate,
+        options.batch,
+        options.accumulate,
         rate,
-        arguments.seed,
-        arguments.save_every,
-        arguments.dtype,
+        options.seed,
+        options.save_every,
+        options.dtype,
     )
     if machines.is_main_process:
         note(
             f"{len(blocks.ids):,} tokens in the corpus, {max(steps):,} steps of {tokens_per_step:,}, vocabulary of {len(tokenizer):,}"
         )
-    loss = train(config, blocks, tokenizer, arguments.out, steps, recipe)
+    loss = train(config, blocks, tokenizer, options.out, steps, recipe)
     if not machines.is_main_process:
-        return 0
+        return
     print(
-        f"loss {loss:z.4f}; {len(steps)} checkpoints in {arguments.out}. Next: python -m probes.zhoblimp evaluate",
+        f"loss {loss:z.4f}; {len(steps)} checkpoints in {options.out}. Next: fluent-mlama zhoblimp evaluate",
         end=" ",
     )
     print(
-        f"--model {arguments.out} --revisions ALL --unigram {arguments.out / 'unigram.json'} --data PAIRS --out RESULTS"
+        f"--model {options.out} --revisions ALL --unigrams {options.out / 'unigram.json'} --data PAIRS --out RESULTS"
     )
-    return 0
 
 
-def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+def _settings(options: TrainOptions) -> dict[str, Any]:
     """What must not change between a run and its continuation. More checkpoints and another batch of states may."""
     names = (
         "size",
@@ -184,45 +149,45 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
         "dtype",
         "seed",
     )
-    return {name: getattr(arguments, name) for name in names}
+    return {name: getattr(options, name) for name in names}
 
 
-def _prepare(arguments: argparse.Namespace, settings: dict[str, Any], lines: list[str]) -> None:
+def _prepare(options: TrainOptions, settings: dict[str, Any], lines: list[str]) -> None:
     """Tokenizer, token file and unigrams, unless an earlier run of the same settings made them."""
     from fluent_mlama.zhoblimp.training.corpus import Blocks, write_ids, write_unigrams
     from fluent_mlama.zhoblimp.training.tokenizer import make_tokenizer
 
-    record = arguments.out / "train.json"
+    record = options.out / "train.json"
     if record.is_file():
         before = read_record(record)
         changed = [name for name, value in settings.items() if before.get(name) != value]
         if changed:
             name = changed[0]
             raise UserError(
-                f"{arguments.out} was begun with {name} {before.get(name)}, not {settings[name]}; choose another --out"
+                f"{options.out} was begun with {name} {before.get(name)}, not {settings[name]}; choose another --out"
             )
         return
     words = (
-        [line.split("\t")[0].strip() for line in read_utf8(arguments.words).splitlines()]
-        if arguments.words
+        [line.split("\t")[0].strip() for line in read_utf8(options.words).splitlines()]
+        if options.words
         else []
     )
-    if arguments.words and arguments.tokenizer != "word":
+    if options.words and options.tokenizer != "word":
         raise UserError(
-            f"--words goes with --tokenizer word, not {arguments.tokenizer}; leave it out"
+            f"--words goes with --tokenizer word, not {options.tokenizer}; leave it out"
         )
     tokenizer = make_tokenizer(
-        arguments.tokenizer, lines, arguments.vocabulary_size, filter(None, words)
+        options.tokenizer, lines, options.vocabulary_size, filter(None, words)
     )
-    with new_folders(arguments.out):
-        counts = write_ids(arguments.out / "corpus.ids", lines, tokenizer)
+    with new_folders(options.out):
+        counts = write_ids(options.out / "corpus.ids", lines, tokenizer)
         try:
-            Blocks(arguments.out / "corpus.ids", arguments.context)
+            Blocks(options.out / "corpus.ids", options.context)
         except UserError:
-            (arguments.out / "corpus.ids").unlink()
+            (options.out / "corpus.ids").unlink()
             raise
-    tokenizer.save_pretrained(arguments.out / "tokenizer")
-    write_unigrams(arguments.out / "unigram.json", counts, tokenizer)
+    tokenizer.save_pretrained(options.out / "tokenizer")
+    write_unigrams(options.out / "unigram.json", counts, tokenizer)
     write_text(record, json.dumps(settings, indent=1) + "\n")
 
 

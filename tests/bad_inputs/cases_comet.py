@@ -47,13 +47,13 @@ CASES = [
     Case(
         "--batch-size 0",
         f"{COMET} --batch-size 0",
-        "argument --batch-size: '0' is not a whole number from 1 (see grammeval.py qe --help)",
+        "--batch-size: '0' is not a whole number from 1 (see grammeval.py qe --help)",
         comet("exit 0"),
     ),
     Case(
         "--gpus 3",
         f"{COMET} --gpus 3",
-        "argument --gpus: invalid choice: 3 (choose from 0, 1) (see grammeval.py qe --help)",
+        'Invalid value "3" for --gpus. Choose from: 0, 1 (see grammeval.py qe --help)',
         comet("exit 0"),
     ),
     told(

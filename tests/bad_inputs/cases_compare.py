@@ -29,37 +29,37 @@ CASES = [
     Case(
         "--k 0",
         f"stats.py compare {ON} --k 0",
-        "argument --k: '0' is no list of whole numbers from 1, such as 1,3,5 (see stats.py compare --help)",
+        "--k: '0' is not a list of whole numbers from 1, such as 1,3,5 (see stats.py compare --help)",
     ),
     Case(
         "--level 1",
         f"stats.py compare {ON} --level 1",
-        "argument --level: '1' is no level; give a number from 0.5 to below 1, such as 0.95 (see stats.py compare --help)",
+        "--level: '1' is not a level; give a number from 0.5 to below 1, such as 0.95 (see stats.py compare --help)",
     ),
     Case(
         "--level nan",
         f"stats.py compare {ON} --level nan",
-        "argument --level: 'nan' is no level; give a number from 0.5 to below 1, such as 0.95 (see stats.py compare --help)",
+        "--level: 'nan' is not a level; give a number from 0.5 to below 1, such as 0.95 (see stats.py compare --help)",
     ),
     Case(
         "--resamples 10",
         f"stats.py compare {ON} --resamples 10",
-        "argument --resamples: '10' is not a whole number from 200 to 1000000 (see stats.py compare --help)",
+        "--resamples: '10' is not a whole number from 200 to 1000000 (see stats.py compare --help)",
     ),
     Case(
         "--resamples beyond all memory",
         f"stats.py compare {ON} --resamples 999999999999",
-        "argument --resamples: '999999999999' is not a whole number from 200 to 1000000 (see stats.py compare --help)",
+        "--resamples: '999999999999' is not a whole number from 200 to 1000000 (see stats.py compare --help)",
     ),
     Case(
         "--seed -1",
         f"stats.py compare {ON} --seed -1",
-        "argument --seed: '-1' is not a whole number from 0 to 4294967295 (see stats.py compare --help)",
+        "--seed: '-1' is not a whole number from 0 to 4294967295 (see stats.py compare --help)",
     ),
     Case(
         "--seed that is a word",
         f"stats.py compare {ON} --seed dice",
-        "argument --seed: 'dice' is not a whole number from 0 to 4294967295 (see stats.py compare --help)",
+        "--seed: 'dice' is not a whole number from 0 to 4294967295 (see stats.py compare --help)",
     ),
     Case(
         "scores that are not there",
@@ -112,18 +112,18 @@ CASES = [
     Case(
         "an unknown linking function",
         f"{RERANK} --linking best",
-        "argument --linking: unknown linking function 'best'; choose from lp, mean, slln, log, penlp, "
-        "normlp, slor, morcela, per-char, pmi (see stats.py rerank --help)",
+        "unknown linking function 'best'; choose from lp, mean, slln, log, penlp, "
+        "normlp, slor, morcela, per-char, pmi",
     ),
     Case(
         "an exponent that is nan",
         f"{RERANK} --linking slln:nan",
-        "argument --linking: linking function 'slln:nan': parameters must be finite (see stats.py rerank --help)",
+        "linking function 'slln:nan': parameters must be finite",
     ),
     Case(
         "an exponent beyond 1",
         f"{RERANK} --linking slln:7",
-        "argument --linking: linking function 'slln:7': the exponent of slln lies between 0 (lp) and 1 (mean) (see stats.py rerank --help)",
+        "linking function 'slln:7': the exponent of slln lies between 0 (lp) and 1 (mean)",
     ),
     Case(
         "a linking function without its frequencies",
@@ -161,7 +161,7 @@ CASES = [
     Case(
         "--k that is empty",
         f"{RERANK} --k ,",
-        "argument --k: ',' is no list of whole numbers from 1, such as 1,3,5 (see stats.py rerank --help)",
+        "--k: ',' is not a list of whole numbers from 1, such as 1,3,5 (see stats.py rerank --help)",
     ),
     Case(
         "a report that is a folder",
@@ -176,12 +176,12 @@ CASES = [
     Case(
         "--resamples 3",
         f"stats.py report {ON} --resamples 3",
-        "argument --resamples: '3' is not a whole number from 200 to 1000000 (see stats.py report --help)",
+        "--resamples: '3' is not a whole number from 200 to 1000000 (see stats.py report --help)",
     ),
     Case(
         "--seed -1",
         f"stats.py report {ON} --seed -1",
-        "argument --seed: '-1' is not a whole number from 0 to 4294967295 (see stats.py report --help)",
+        "--seed: '-1' is not a whole number from 0 to 4294967295 (see stats.py report --help)",
     ),
     Case(
         "a fact that stands nowhere",

@@ -22,7 +22,7 @@ CASES = [
     Case(
         "no command",
         C,
-        "the following arguments are required: COMMAND (see python -m probes.cpopqa --help)",
+        "name a command; there are build, ask, rank, score",
     ),
     Case(
         "no frequencies at all",
@@ -113,22 +113,22 @@ CASES = [
     Case(
         "--rounds 0",
         FREE.replace("--rounds 1", "--rounds 0"),
-        "argument --rounds: '0' is not a whole number from 1 (see python -m probes.cpopqa build --help)",
+        "--rounds: '0' is not a whole number from 1 (see fluent-mlama cpopqa build --help)",
     ),
     Case(
         "--questions -1",
         FREE.replace("--questions 3", "--questions -1"),
-        "argument --questions: '-1' is not a whole number from 1 (see python -m probes.cpopqa build --help)",
+        "--questions: '-1' is not a whole number from 1 (see fluent-mlama cpopqa build --help)",
     ),
     Case(
         "--shots -1",
         f"{FREE} --shots -1",
-        "argument --shots: '-1' is not a whole number from 0 to 10 (see python -m probes.cpopqa build --help)",
+        "--shots: '-1' is not a whole number from 0 to 10 (see fluent-mlama cpopqa build --help)",
     ),
     Case(
         "--seed -1",
         f"{FREE} --seed -1",
-        "argument --seed: '-1' is not a whole number from 0 to 4294967295 (see python -m probes.cpopqa build --help)",
+        "--seed: '-1' is not a whole number from 0 to 4294967295 (see fluent-mlama cpopqa build --help)",
     ),
     Case(
         "a wording with an unknown place",
@@ -205,12 +205,12 @@ CASES = [
     Case(
         "--per-round 0",
         f"{RANK} --per-round 0",
-        "argument --per-round: '0' is not a whole number from 1 (see python -m probes.cpopqa rank --help)",
+        "--per-round: '0' is not a whole number from 1 (see fluent-mlama cpopqa rank --help)",
     ),
     Case(
         "two forms of the prompt",
         f"{RANK} --examples --unlisted",
-        "argument --unlisted: not allowed with argument --examples (see python -m probes.cpopqa rank --help)",
+        "--examples and --unlisted exclude each other; give one of them",
     ),
     Case(
         "a model that is not there",
@@ -227,12 +227,12 @@ CASES = [
     Case(
         "--batch 0",
         f"{ASK} --batch 0",
-        "argument --batch: '0' is not a whole number from 1 (see python -m probes.cpopqa ask --help)",
+        "--batch: '0' is not a whole number from 1 (see fluent-mlama cpopqa ask --help)",
     ),
     Case(
         "--workers 0",
         f"{ASK} --endpoint --workers 0",
-        "argument --workers: '0' is not a whole number from 1 (see python -m probes.cpopqa ask --help)",
+        "--workers: '0' is not a whole number from 1 (see fluent-mlama cpopqa ask --help)",
     ),
     Case(
         "an endpoint without a key",
@@ -276,13 +276,12 @@ CASES = [
     Case(
         "nothing to score",
         f"{SCORE} --baselines ,",
-        "nothing to score: no answers, and --baselines is empty",
-        notes=NONE_YET,
+        "--baselines: an empty list; name at least one, for example ru,cs (see fluent-mlama cpopqa score --help)",
     ),
     Case(
         "--shared 0",
         f"{SCORE} --shared 0",
-        "argument --shared: '0' is not a whole number from 1 (see python -m probes.cpopqa score --help)",
+        "--shared: '0' is not a whole number from 1 (see fluent-mlama cpopqa score --help)",
     ),
     Case(
         "concepts without a column",

@@ -42,27 +42,27 @@ CASES = [
     Case(
         "an export without a format",
         "script.py export",
-        "the following arguments are required: FORMAT (see script.py export --help)",
+        "name a command; there are hf, lm-eval, bear",
     ),
     Case(
         "a format that there is not",
         "script.py export csv --out new",
-        "argument FORMAT: invalid choice: 'csv' (choose from 'hf', 'lm-eval', 'bear') (see script.py export --help)",
+        "no command 'csv'; there are hf, lm-eval, bear",
     ),
     Case(
         "an export without a folder",
         "script.py export hf",
-        "the following arguments are required: --out (see script.py export hf --help)",
+        "--out is required (see script.py export hf --help)",
     ),
     Case(
         "a folder without a name",
         "script.py export hf --out ''",
-        "argument --out: an empty name (see script.py export hf --help)",
+        "--out: an empty name (see script.py export hf --help)",
     ),
     Case(
         "an option that exports have not",
         f"{HF} --model stand-in",
-        "unrecognized arguments: --model stand-in (see script.py export --help)",
+        "Unknown option: --model… (see script.py export hf --help)",
     ),
     Case(
         "data that is not there",
@@ -94,7 +94,7 @@ CASES = [
     Case(
         "an empty list of languages",
         "script.py export lm-eval -l , --out new",
-        "argument -l/--lang: an empty list; name at least one, for example ru,cs (see script.py export lm-eval --help)",
+        "--langs: an empty list; name at least one, for example ru,cs (see script.py export lm-eval --help)",
     ),
     Case(
         "a relation that is none",
@@ -113,30 +113,30 @@ CASES = [
     ),
     Case(
         "a spec that no file has",
-        f"{HARNESS} --spec nogpt",
-        "no file of spec 'nogpt' in fixed_data: there are phrasebook (--spec)",
+        f"{HARNESS} --variant nogpt",
+        "no file of variant 'nogpt' in fixed_data: there are phrasebook (--variant)",
     ),
     Case(
         "two files of one relation",
         BEAR,
-        "2 files for ru P36 in fixed_data (ru_P36_mine.tsv, ru_P36_phrasebook.tsv): choose one with --spec mine or --spec phrasebook",
+        "2 files for ru P36 in fixed_data (ru_P36_mine.tsv, ru_P36_phrasebook.tsv): choose one with --variant mine or --variant phrasebook",
         copy(FILE, "fixed_data/ru_P36_mine.tsv"),
     ),
     Case(
         "--limit 0",
         f"{HF} --limit 0",
-        "argument --limit: '0' is not a whole number from 1 (see script.py export hf --help)",
+        "--limit: '0' is not a whole number from 1 (see script.py export hf --help)",
     ),
     Case(
         "a licence where there is no card for it",
         f"{HARNESS} --licence mit",
-        "--licence goes into the dataset card of `export hf`; `export lm-eval` has none",
+        "Unknown option: --licence (see script.py export lm-eval --help)",
     ),
     Case(
         "a licence that is no id",
         f"{HF} --licence 'mit: no'",
-        "argument --licence: 'mit: no' is no licence's id; give one as the Hub writes it, for example cc-by-4.0 or other "
-        "(see script.py export hf --help)",
+        "Invalid value \"mit: no\" for --licence. 'mit: no' is not a licence id; give one as the Hub writes it, for "
+        "example cc-by-4.0 (see script.py export hf --help)",
     ),
     Case(
         "--out that is a file",

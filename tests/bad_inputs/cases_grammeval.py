@@ -15,7 +15,7 @@ CASES = [
     Case(
         "no command",
         "grammeval.py",
-        "the following arguments are required: COMMAND (see grammeval.py --help)",
+        "name a command; there are qe, gender, similarity",
     ),
     Case(
         "a folder that is not there",
@@ -30,7 +30,7 @@ CASES = [
     Case(
         "an unknown back end",
         f"{QE} --back-end oracle",
-        "argument --back-end: invalid choice: 'oracle' (choose from 'lm', 'comet', 'file') (see grammeval.py qe --help)",
+        'Invalid value "oracle" for --back-end. Choose from: "lm", "comet", "file" (see grammeval.py qe --help)',
     ),
     Case(
         "scores for another back end",
@@ -98,12 +98,12 @@ CASES = [
     ),
     Case(
         "frequencies that are not there",
-        f"{QE} --unigram u.json",
+        f"{QE} --unigrams u.json",
         "no unigram table at u.json; check the path",
     ),
     Case(
         "frequencies that are a list",
-        f"{QE} --unigram u.json",
+        f"{QE} --unigrams u.json",
         "u.json: a unigram table is an object of token id: probability",
         put("u.json", "[1]"),
     ),

@@ -15,7 +15,7 @@ CASES = [
     Case(
         "no command",
         M,
-        "the following arguments are required: COMMAND (see python -m probes.mlama --help)",
+        "name a command; there are query, report, …",
     ),
     Case(
         "data that is not there",
@@ -73,17 +73,17 @@ CASES = [
     Case(
         "--top 0",
         f"{QUERY} --top 0",
-        "argument --top: '0' is not a whole number from 1 (see python -m probes.mlama query --help)",
+        "--top: '0' is not a whole number from 1 (see fluent-mlama mlama query --help)",
     ),
     Case(
         "--limit -1",
         f"{QUERY} --limit -1",
-        "argument --limit: '-1' is not a whole number from 1 (see python -m probes.mlama query --help)",
+        "--limit: '-1' is not a whole number from 1 (see fluent-mlama mlama query --help)",
     ),
     Case(
         "--limit nan",
         f"{QUERY} --limit nan",
-        "argument --limit: 'nan' is not a whole number from 1 (see python -m probes.mlama query --help)",
+        "--limit: 'nan' is not a whole number from 1 (see fluent-mlama mlama query --help)",
     ),
     Case(
         "displaced masks for a causal model",
@@ -93,8 +93,7 @@ CASES = [
     Case(
         "an unknown method",
         QUERY.replace("--method causal", "--method guess"),
-        "argument --method: invalid choice: 'guess' (choose from 'tyq', 'untyq', 'causal', "
-        "'causal-sentence') (see python -m probes.mlama query --help)",
+        'Invalid value "guess" for --method. Choose from: … (see fluent-mlama mlama query --help)',
     ),
     Case(
         "--out that is a file",
@@ -123,17 +122,17 @@ CASES = [
     Case(
         "no answers",
         f"{M} p1 --model nobody --results answers",
-        "no results in answers/nobody; run: python -m probes.mlama query --model nobody",
+        "no results in answers/nobody; run: fluent-mlama mlama query --model nobody",
     ),
     Case(
         "a folder of answers that is not there",
         f"{M} p1 --model stand-in --results nowhere",
-        "no results in nowhere/stand-in; run: python -m probes.mlama query --model stand-in",
+        "no results in nowhere/stand-in; run: fluent-mlama mlama query --model stand-in",
     ),
     Case(
         "answers of another method",
         f"{M} p1 {ON} --method tyq",
-        "no results in answers/stand-in/tyq/mlama; run: python -m probes.mlama query --model stand-in --method tyq",
+        "no results in answers/stand-in/tyq/mlama; run: fluent-mlama mlama query --model stand-in --method tyq",
     ),
     Case(
         "answers of two methods",
@@ -154,7 +153,7 @@ CASES = [
     Case(
         "an empty list of languages",
         f"{M} p1 {ON} --langs ,",
-        "--langs names none; leave it out for all that are there",
+        "--langs: an empty list; name at least one, for example ru,cs (see fluent-mlama mlama p1 --help)",
     ),
     Case(
         "answers that are cut off",
@@ -216,7 +215,7 @@ CASES = [
     Case(
         "no English to compare with",
         f"{M} rel-p1 {ON} --langs ru --reference nobody",
-        "no results in answers/nobody/causal/mlama; run: python -m probes.mlama query --model nobody --method causal",
+        "no results in answers/nobody/causal/mlama; run: fluent-mlama mlama query --model nobody --method causal",
     ),
     Case(
         "a relation without answers",
@@ -226,12 +225,12 @@ CASES = [
     Case(
         "no untyped answers",
         f"{M} split {ON} --untyped",
-        "no results in answers/stand-in/untyq/mlama; run: python -m probes.mlama query --model stand-in --method untyq",
+        "no results in answers/stand-in/untyq/mlama; run: fluent-mlama mlama query --model stand-in --method untyq",
     ),
     Case(
         "--seed -1",
         f"{M} pool {ON} --seed -1",
-        "argument --seed: '-1' is not a whole number from 0 to 4294967295 (see python -m probes.mlama pool --help)",
+        "--seed: '-1' is not a whole number from 0 to 4294967295 (see fluent-mlama mlama pool --help)",
     ),
     Case(
         "one language, which cannot vote",
@@ -241,7 +240,7 @@ CASES = [
     Case(
         "a list of left-out facts that is not there",
         f"{M} p1 {ON} --uhn u.tsv",
-        "no list u.tsv; make one with: python -m probes.mlama uhn",
+        "no list u.tsv; make one with: fluent-mlama mlama uhn",
     ),
     Case(
         "a list of left-out facts without a column",
@@ -274,7 +273,7 @@ CASES = [
     Case(
         "a template set that is not there",
         f"{M} templates {ON} --with mine",
-        "no results in answers/stand-in/causal/mine; run: python -m probes.mlama query --model stand-in --method causal",
+        "no results in answers/stand-in/causal/mine; run: fluent-mlama mlama query --model stand-in --method causal",
     ),
     Case(
         "data that is not there",
@@ -306,7 +305,7 @@ CASES = [
     Case(
         "no languages",
         BUILD.replace("--langs de", "--langs ,"),
-        "--langs names none; give codes, for example --langs de,sw",
+        "--langs: an empty list; name at least one, for example ru,cs (see fluent-mlama mlama build --help)",
     ),
     Case(
         "a relation that LAMA has not",

@@ -190,17 +190,17 @@ CASES = [
     Case(
         "an unknown number type",
         f"{MODEL} --dtype int4",
-        "argument --dtype: invalid choice: 'int4' (choose from 'auto', 'float32', 'bfloat16', 'float16') (see script.py --help)",
+        'Invalid value "int4" for --dtype. Choose from: "auto", "float32", "bfloat16", "float16" (see script.py --help)',
     ),
     loading(
         "a quantisation whose package is not there",
-        f"{MODEL} --quantise 4bit",
-        "--quantise needs bitsandbytes; run: pip install bitsandbytes (or leave --quantise out)",
+        f"{MODEL} --quantization 4bit",
+        "--quantization needs bitsandbytes; run: pip install bitsandbytes (or leave --quantization out)",
         both(_tokenizer, put(WEIGHTS, _safetensors({}))),
     ),
     loading(
         "an unknown scoring path",
-        f"{MODEL} --path fastest",
+        f"{MODEL} --scoring-method fastest",
         "--path fastest: choose auto, tree, shared-prefix, padded, plain",
         _tokenizer,
     ),

@@ -34,7 +34,7 @@ CASES = [
     Case(
         "a list of models without a name",
         f"{RANK} --models ''",
-        "argument --models: an empty name (see script.py --help)",
+        "--models: an empty name (see script.py --help)",
     ),
     Case(
         "a list of models below a file",
@@ -63,35 +63,31 @@ CASES = [
     Case(
         "a list of models and a model",
         f"{FROM_FILE} --model stand-in",
-        "argument --model: not allowed with argument --models (see script.py --help)",
+        "--model and --models exclude each other; give one of them",
         _models("a\n"),
     ),
     _line(
         "a line with an option that there is not",
         "b --colour blue",
-        f"unrecognized arguments: --colour blue{A_LINE}",
+        f"Unknown option: --colour. Did you mean --folder?{A_LINE}",
     ),
-    _line(
-        "a line with an option of the run", "b --out x", f"unrecognized arguments: --out x{A_LINE}"
-    ),
-    _line("a line with two models", "b c", f"unrecognized arguments: c{A_LINE}"),
+    _line("a line with an option of the run", "b --out x", f"Unknown option: --out{A_LINE}"),
+    _line("a line with two models", "b c", f"unexpected argument 'c'{A_LINE}"),
     _line(
         "a line without a model",
         "--dtype float16",
-        f"the following arguments are required: model{A_LINE}",
+        f"--MODEL is required{A_LINE}",
     ),
-    _line(
-        "a line with an empty name", "'' --dtype float16", f"argument model: an empty name{A_LINE}"
-    ),
+    _line("a line with an empty name", "'' --dtype float16", f"--MODEL: an empty name{A_LINE}"),
     _line(
         "a line with an unknown number type",
         "b --dtype int4",
-        f"argument --dtype: invalid choice: 'int4' (choose from 'auto', 'float32', 'bfloat16', 'float16'){A_LINE}",
+        f'Invalid value "int4" for --dtype. Choose from: "auto", "float32", "bfloat16", "float16"{A_LINE}',
     ),
     _line(
         "a line with --token-budget 0",
         "b --token-budget 0",
-        f"argument --token-budget: '0' is not a whole number from 1{A_LINE}",
+        f"--token-budget: '0' is not a whole number from 1{A_LINE}",
     ),
     _line(
         "a line with an open quotation mark",
@@ -101,7 +97,7 @@ CASES = [
     _line(
         "a line with --folder and nothing behind it",
         "b --folder",
-        f"argument --folder: expected one argument{A_LINE}",
+        f"--folder needs a value{A_LINE}",
     ),
     *(
         _line(
@@ -149,7 +145,7 @@ CASES = [
     Case(
         "explain with a list of models",
         "script.py explain -l ru --subject Q142 --models models.txt",
-        "unrecognized arguments: --models models.txt (see script.py explain --help)",
+        "Unknown option: --models. Did you mean --modes? (see script.py explain --help)",
     ),
     Case(
         "a file where the second model's folder should be",

@@ -12,7 +12,7 @@ SORT = "-m probes.cpopqa rank --data instruments --model stand-in"
 
 
 def _workers(command: str, option: str, value: str, shown: str = "") -> Case:
-    said = f"argument {option}: '{value}' is not a whole number from 1 (see {shown or command.split(' -')[0]} --help)"
+    said = f"{option}: '{value}' is not a whole number from 1 (see {shown or command.split(' -')[0]} --help)"
     return Case(f"{option} {value}", f"{command} {option} {value}", said)
 
 
@@ -20,7 +20,7 @@ CASES = [
     Case(
         "an executor that there is not",
         f"{RANK} --executor spark",
-        "argument --executor: invalid choice: 'spark' (choose from 'local', 'ray') (see script.py --help)",
+        'Invalid value "spark" for --executor. Choose from: "local", "ray" (see script.py --help)',
     ),
     *(
         _workers(RAY, "--workers", value)
@@ -31,7 +31,7 @@ CASES = [
         Case(
             f"--address {what}",
             f"{RAY} --address {value}",
-            f"argument --address: {shown} is no address; give HOST:PORT, …",
+            f"--address: {shown} is not an address; give HOST:PORT, …",
         )
         for what, value, shown in (
             ("that is empty", "''", "''"),
@@ -67,12 +67,12 @@ CASES = [
     Case(
         "explain with Ray",
         "script.py explain -l ru -r P36 --model stand-in --subject Q142 --executor ray",
-        "unrecognized arguments: --executor ray (see script.py explain --help)",
+        "Unknown option: --executor (see script.py explain --help)",
     ),
     Case(
         "an export with Ray",
         "script.py export hf --out new --executor ray",
-        "unrecognized arguments: --executor ray (see script.py export --help)",
+        "Unknown option: --executor (see script.py export hf --help)",
     ),
     *(
         Case(
@@ -87,7 +87,7 @@ CASES = [
             f"{command} --executor ray",
             "--workers",
             "none",
-            f"python {' '.join(command.split()[:3])}",
+            f"fluent-mlama {command.split('probes.')[1].partition(' --')[0]}",
         )
         for command in (QUERY, EVALUATE, SORT)
     ),

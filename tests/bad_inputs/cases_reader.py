@@ -13,7 +13,7 @@ CASES = [
     Case(
         "no command",
         "reader.py",
-        "the following arguments are required: command (see reader.py --help)",
+        "name a command; there are stats, sample, download",
     ),
     Case(
         "a folder that is not there",
@@ -42,7 +42,7 @@ CASES = [
     Case(
         "an empty list of languages",
         f"{STATS} -l ,",
-        "--languages names none; leave it out for all that are there",
+        "--langs: an empty list; name at least one, for example ru,cs (see reader.py … --help)",
     ),
     Case(
         "a relation that no language has",
@@ -97,12 +97,12 @@ CASES = [
     Case(
         "a sample of no facts",
         f"{SAMPLE} -n 0",
-        "argument -n/--number: '0' is not a whole number from 1 (see reader.py sample --help)",
+        "--number: '0' is not a whole number from 1 (see reader.py sample --help)",
     ),
     Case(
         "a sample of nan facts",
         f"{SAMPLE} -n nan",
-        "argument -n/--number: 'nan' is not a whole number from 1 (see reader.py sample --help)",
+        "--number: 'nan' is not a whole number from 1 (see reader.py sample --help)",
     ),
     Case(
         "a download into a folder",

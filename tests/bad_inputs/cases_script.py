@@ -16,12 +16,12 @@ CASES = [
     Case(
         "no language",
         "script.py --model stand-in",
-        "the following arguments are required: -l/--lang (see script.py --help)",
+        "--langs is required (see script.py --help)",
     ),
     Case(
         "an empty list of languages",
         "script.py -l , --model stand-in",
-        "argument -l/--lang: an empty list; name at least one, for example ru,cs (see script.py --help)",
+        "--langs: an empty list; name at least one, for example ru,cs (see script.py --help)",
     ),
     Case(
         "a language that is none",
@@ -45,13 +45,13 @@ CASES = [
     ),
     Case(
         "a spec that no file has",
-        f"{NEW} --spec 20prompt",
-        "no file of spec '20prompt' in fixed_data: there are phrasebook (--spec)",
+        f"{NEW} --variant 20prompt",
+        "no file of variant '20prompt' in fixed_data: there are phrasebook (--variant)",
     ),
     Case(
         "two files of one relation",
         NEW,
-        "2 files for ru P36 in fixed_data (ru_P36_mine.tsv, ru_P36_phrasebook.tsv): choose one with --spec mine or --spec phrasebook",
+        "2 files for ru P36 in fixed_data (ru_P36_mine.tsv, ru_P36_phrasebook.tsv): choose one with --variant mine or --variant phrasebook",
         copy(FILE, "fixed_data/ru_P36_mine.tsv"),
     ),
     Case(
@@ -64,42 +64,42 @@ CASES = [
     Case(
         "-m that no paper has",
         f"{NEW} -m 4",
-        "argument -m/--modes: invalid choice: 4 (choose from 2, 3) (see script.py --help)",
+        'Invalid value "4" for -m. Choose from: 2, 3 (see script.py --help)',
     ),
     Case(
         "--limit 0",
         f"{NEW} --limit 0",
-        "argument --limit: '0' is not a whole number from 1 (see script.py --help)",
+        "--limit: '0' is not a whole number from 1 (see script.py --help)",
     ),
     Case(
         "--limit -3",
         f"{NEW} --limit -3",
-        "argument --limit: '-3' is not a whole number from 1 (see script.py --help)",
+        "--limit: '-3' is not a whole number from 1 (see script.py --help)",
     ),
     Case(
         "--limit nan",
         f"{NEW} --limit nan",
-        "argument --limit: 'nan' is not a whole number from 1 (see script.py --help)",
+        "--limit: 'nan' is not a whole number from 1 (see script.py --help)",
     ),
     Case(
         "--token-budget 0",
         f"{NEW} --token-budget 0",
-        "argument --token-budget: '0' is not a whole number from 1 (see script.py --help)",
+        "--token-budget: '0' is not a whole number from 1 (see script.py --help)",
     ),
     Case(
         "a model without a name",
         "script.py -l ru --model ''",
-        "argument --model: an empty name (see script.py --help)",
+        "--model: an empty name (see script.py --help)",
     ),
     Case(
         "an option that there is not",
         f"{NEW} --batch 3",
-        "unrecognized arguments: --batch 3 (see script.py --help)",
+        "Unknown option: --batch. Did you mean --data? (see script.py --help)",
     ),
     Case(
         "an unknown protocol",
         f"{NEW} --protocol fair",
-        "argument --protocol: invalid choice: 'fair' (choose from 'paper', 'corrected') (see script.py --help)",
+        'Invalid value "fair" for --protocol. Choose from: "paper", "corrected" (see script.py --help)',
     ),
     Case(
         "an empty neutral prompt",
@@ -218,7 +218,7 @@ CASES = [
     Case(
         "explain without a subject",
         "script.py explain -l ru --model stand-in",
-        "the following arguments are required: --subject (see script.py explain --help)",
+        "--subject is required (see script.py explain --help)",
     ),
     Case(
         "a subject that is in no file",

@@ -68,7 +68,7 @@ CASES = [
         Case(
             f"--k with {what}",
             f"{command} --k {value}",
-            f"argument --k: '{value}' is no list of whole numbers from 1, such as 1,3,5 (see {command.partition(' --')[0]} --help)",
+            f"--k: '{value}' is not a list of whole numbers from 1, such as 1,3,5 (see {command.partition(' --')[0]} --help)",
         )
         for command in (
             "stats.py compare --stats stats/paper",

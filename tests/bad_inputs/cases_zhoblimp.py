@@ -15,7 +15,7 @@ CASES = [
     Case(
         "no command",
         Z,
-        "the following arguments are required: COMMAND (see python -m probes.zhoblimp --help)",
+        "name a command; there are evaluate, generate, …",
     ),
     Case(
         "templates that are not there",
@@ -97,17 +97,17 @@ CASES = [
     Case(
         "-n 0",
         GENERATE.replace("-n 2", "-n 0"),
-        "argument -n/--pairs: '0' is not a whole number from 1 (see python -m probes.zhoblimp generate --help)",
+        "--pairs: '0' is not a whole number from 1 (see fluent-mlama zhoblimp generate --help)",
     ),
     Case(
         "-n nan",
         GENERATE.replace("-n 2", "-n nan"),
-        "argument -n/--pairs: 'nan' is not a whole number from 1 (see python -m probes.zhoblimp generate --help)",
+        "--pairs: 'nan' is not a whole number from 1 (see fluent-mlama zhoblimp generate --help)",
     ),
     Case(
         "--seed -1",
         f"{GENERATE} --seed -1",
-        "argument --seed: '-1' is not a whole number from 0 to 4294967295 (see python -m probes.zhoblimp generate --help)",
+        "--seed: '-1' is not a whole number from 0 to 4294967295 (see fluent-mlama zhoblimp generate --help)",
     ),
     Case(
         "--out that holds pairs",
@@ -162,7 +162,7 @@ CASES = [
     Case(
         "a paradigm given twice",
         f"{CHECK} --data pairs",
-        "pairs: UID 'ba_after_negation' also stands in an earlier --data; give each paradigm once",
+        "pairs: UID 'ba_after_negation' is also in an earlier --data; give each paradigm once",
     ),
     Case(
         "pairs that are not there",

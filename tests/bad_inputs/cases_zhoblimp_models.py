@@ -24,7 +24,7 @@ CASES = [
     Case(
         "--per-paradigm 0",
         f"{EVALUATE} --per-paradigm 0",
-        "argument --per-paradigm: '0' is not a whole number from 1 (see python -m probes.zhoblimp evaluate --help)",
+        "--per-paradigm: '0' is not a whole number from 1 (see fluent-mlama zhoblimp evaluate --help)",
     ),
     Case(
         "an unknown linking function",
@@ -67,18 +67,18 @@ CASES = [
     ),
     Case(
         "frequencies that are not there",
-        f"{EVALUATE} --unigram u.json",
+        f"{EVALUATE} --unigrams u.json",
         "no unigram table at u.json; check the path",
     ),
     Case(
         "frequencies that are not JSON",
-        f"{EVALUATE} --unigram u.json",
+        f"{EVALUATE} --unigrams u.json",
         "u.json is not JSON (Expecting property name enclosed in double quotes: column 2); is the file cut off?",
         put("u.json", "{"),
     ),
     Case(
         "a corpus in UTF-16",
-        f"{EVALUATE} --unigram u.txt",
+        f"{EVALUATE} --unigrams u.txt",
         "u.txt: not UTF-8 (byte 0); save the file as UTF-8",
         put("u.txt", "x".encode("utf-16")),
     ),
@@ -121,7 +121,7 @@ CASES = [
     Case(
         "--context 0",
         f"{TRAIN} --context 0",
-        "argument --context: '0' is not a whole number from 1 (see python -m probes.zhoblimp train --help)",
+        "--context: '0' is not a whole number from 1 (see fluent-mlama zhoblimp train --help)",
     ),
     Case(
         "--learning-rate -1",
@@ -136,8 +136,7 @@ CASES = [
     Case(
         "an unknown size",
         f"{TRAIN} --size 3G",
-        "argument --size: invalid choice: '3G' (choose from 'tiny', '14M', '70M', '160M', '410M', '1B', "
-        "'1.4B') (see python -m probes.zhoblimp train --help)",
+        'Invalid value "3G" for --size. Choose from: … (see fluent-mlama zhoblimp train --help)',
     ),
     Case(
         "words for another kind of tokenizer",
@@ -159,11 +158,11 @@ CASES = [
     Case(
         "--port 0",
         f"{Z} serve --port 0",
-        "argument --port: '0' is not a whole number from 1 to 65535 (see python -m probes.zhoblimp serve --help)",
+        "--port: '0' is not a whole number from 1 to 65535 (see fluent-mlama zhoblimp serve --help)",
     ),
     Case(
         "--port 99999",
         f"{Z} serve --port 99999",
-        "argument --port: '99999' is not a whole number from 1 to 65535 (see python -m probes.zhoblimp serve --help)",
+        "--port: '99999' is not a whole number from 1 to 65535 (see fluent-mlama zhoblimp serve --help)",
     ),
 ]

@@ -82,9 +82,9 @@ another phrase. The rows then say `phrase:Worker`.
 - **Strict minimal pair** keeps only pairs of equal length: characters, or words if they are separated by spaces.
 - A draw is rejected if a word would stand twice, if the good sentence was made before, or if both sentences are equal. The
   reasons are counted under the preview: they say which rule starves a paradigm.
-- The same seed gives the same pairs on any machine, here and with `python -m probes.zhoblimp generate`.
+- The same seed gives the same pairs on any machine, here and with `fluent-mlama zhoblimp generate`.
 - Words and phrases that you edit are used at once and stored only when you save them. A file that was changed in another
   tab since you loaded it is never written over unasked. What is deleted is kept in the folder `.deleted`.
 - Score these pairs asks the small embedded model; the column *model* marks each pair by L / √n (slln:0.5). A whole set is
-  for `python -m probes.zhoblimp evaluate`.
+  for `fluent-mlama zhoblimp evaluate`.
 """
