@@ -41,6 +41,7 @@ R8_INFLECTION = ("P101", "P1376", "P159", "P19", "P20", "P407", "P495", "P740")
 SLAVIC = ("ru", "cs", "uk", "hr")
 ADDITIONAL = ("es", "zh", "vi", "id", "da")
 
+PAPER_RULES = RowRules("gt")
 SHORT_RULES = ("gt", "any", "no")
 """``gt``: the paper's test, on the gt prompt alone; ``any``: the same test on every verbalisation but the template; ``no``: keep all."""
 
@@ -70,7 +71,7 @@ def select(
     langs: Sequence[str],
     relations: Sequence[str],
     verbalisations: Sequence[str] | None = None,
-    rules: RowRules = RowRules("gt"),
+    rules: RowRules = PAPER_RULES,
 ) -> Selection:
     """Every language × relation must be there and have every verbalisation, else a ``UserError`` names what lacks."""
     raw = {
