@@ -87,7 +87,7 @@ def plan(
             parts.append((benchmark.lang, benchmark.relation, *fact))
     facts = pd.DataFrame(parts, columns=["lang", "relation", "sub_uri", "obj_uri"])
     table = plan_table(facts, discordant, weights=weights)
-    print(tabulate(table, headers="keys", showindex=False, floatfmt=".3f", missingval="–"))
+    print(tabulate(table, headers="keys", showindex=False, floatfmt="z.3f", missingval="–"))
     left_out = len(facts) - int(table["facts"].sum() if len(table) else 0)
     if left_out:
         note(f"{left_out} facts of relations with one object are left out, as in stats.py compare")
