@@ -7,8 +7,8 @@ import unicodedata
 import pytest
 
 from fluent_mlama.locating import Location, Locator, NotFound, Outcome, Row
-from fluent_mlama.locating.affixes import particle_length, proclitic_length, unmutated
 from fluent_mlama.locating.forms import Categories
+from fluent_mlama.locating.grammar import particle_length, proclitic_length, unmutated
 from fluent_mlama.locating.similarity import Similarity, resemblance, stem_score
 from fluent_mlama.locating.text import fold, letters_before, split_words
 

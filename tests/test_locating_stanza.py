@@ -9,7 +9,7 @@ import pytest
 
 from fluent_mlama.console import UserError
 from fluent_mlama.locating import Locator, Row
-from fluent_mlama.locating.stanza_lemmas import stanza_lemmatiser
+from fluent_mlama.locating.similarity import stanza_lemmatiser
 
 LEMMAS = {"Yötä": "Öinen|Yö", "Yöksi": None, "Yönä": "_"}
 

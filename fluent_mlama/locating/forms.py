@@ -1,8 +1,10 @@
-"""The names under which an object may stand in a sentence, and what the labels of a relation have in common.
+"""The names under which an object may stand in a sentence, and what the labels of a relation have
+in common.
 
-A label may carry more than the sentence says: a category word ("русский язык", "Kota Taipei"), a region ("Boston,
-Massachusetts"), a legal suffix. Which words are such is learnt from the labels of the relation: a word that begins or ends
-the labels of several objects. Whole words are taken off, never characters.
+A label may carry more than the sentence says: a category word ("русский язык", "Kota Taipei"), a
+region ("Boston, Massachusetts"), a legal suffix. Which words are such is learnt from the labels of
+the relation: a word that begins or ends the labels of several objects. Whole words are taken off,
+never characters.
 """
 
 from __future__ import annotations
@@ -18,68 +20,20 @@ from fluent_mlama.locating.text import Word, split_words
 
 _BRACKETS = re.compile(r"\s*[(（\[][^)）\]]*[)）\]]")
 _REGION = re.compile(r"[,،、，/;]")
-_LEGAL = frozenset(
-    (
-        *(
-            "ab",
-            "ag",
-            "aps",
-            "as",
-            "asa",
-            "bhd",
-            "bv",
-            "co",
-            "company",
-            "corp",
-            "corporation",
-            "cv",
-            "dd",
-            "doo",
-            "gmbh",
-            "inc",
-        ),
-        *(
-            "incorporated",
-            "kft",
-            "kg",
-            "kgaa",
-            "kk",
-            "limited",
-            "llc",
-            "llp",
-            "lp",
-            "ltd",
-            "ltda",
-            "nv",
-            "nyrt",
-            "oy",
-            "oyj",
-        ),
-        *(
-            "plc",
-            "pte",
-            "pty",
-            "pvt",
-            "sa",
-            "sas",
-            "sarl",
-            "sdn",
-            "se",
-            "sl",
-            "spa",
-            "srl",
-            "sro",
-            "tbk",
-            "zrt",
-        ),
-    )
+_LEGAL_FORMS = (
+    "ab ag aps as asa bhd bv co company corp corporation cv dd doo gmbh inc incorporated kft kg"
+    " kgaa kk limited llc llp lp ltd ltda nv nyrt oy oyj plc pte pty pvt sa sas sarl sdn se sl spa"
+    " srl sro tbk zrt"
 )
+_LEGAL = frozenset(_LEGAL_FORMS.split())
 _FEWEST_LABELS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One name to look for: its words, the text they come from, and by which way it was got (``method``)."""
+    """One name to look for: its words, the text they come from, and by which way it was got
+    (``method``).
+    """
 
     words: tuple[Word, ...]
     text: str
@@ -92,13 +46,17 @@ class Form:
 
     @property
     def closing(self) -> str:
-        """The character right behind the last word, such as the stop of "Inc." or the mark of "Yahoo!"; "" if there is none."""
+        """The character right behind the last word, such as the stop of "Inc." or the mark of
+        "Yahoo!"; "" if there is none.
+        """
         return self.text[self.words[-1].end :][:1]
 
 
 @dataclass(slots=True)
 class Categories:
-    """Words that begin or end the labels of several objects of a relation: "язык", "Kota", "市", "Inc."."""
+    """Words that begin or end the labels of several objects of a relation: "язык", "Kota", "市",
+    "Inc.".
+    """
 
     first: set[str] = field(default_factory=set)
     last: set[str] = field(default_factory=set)
@@ -106,7 +64,9 @@ class Categories:
 
     @classmethod
     def learn(cls, labels: Iterable[str], others: Iterable[tuple[str, str]] = ()) -> Categories:
-        """From the distinct labels of a relation. others: (object, further name), which tell only what words are common."""
+        """From the distinct labels of a relation. others: (object, further name), which tell only
+        what words are common.
+        """
         rests: dict[tuple[str, str], set[tuple[str, ...]]] = defaultdict(set)
         distinct = 0
         for label in set(labels):
@@ -130,7 +90,9 @@ class Categories:
         return learnt
 
     def strip(self, words: tuple[Word, ...]) -> tuple[Word, ...]:
-        """The words without category words at either end (of a script without blanks: one character); one is left at least."""
+        """The words without category words at either end (of a script without blanks: one
+        character); one is left at least.
+        """
         if len(words) > 1 and words[-1].unspaced:
             return words[:-1] if words[-1].text in self.last else words
         while len(words) > 1 and (legal := legal_words(words) or words[-1].text in self.last):
@@ -141,7 +103,8 @@ class Categories:
 
 
 def forms_of(row: Row, categories: Categories, known: Iterable[tuple[str, str]] = ()) -> list[Form]:
-    """The names of a row's object, the surest first: label, known forms, reduced label, aliases, English.
+    """The names of a row's object, the surest first: label, known forms, reduced label, aliases,
+    English.
 
     known: forms of this object found in other rows, each with the method that found it there.
     """
@@ -174,9 +137,11 @@ def forms_of(row: Row, categories: Categories, known: Iterable[tuple[str, str]] 
 
 
 def legal_words(words: Sequence[Word]) -> int:
-    """How many of the last words are one legal form: 1 for "Inc.", 2 for "a.s.", 3 for "S.p.A."; 0 if they are none.
+    """How many of the last words are one legal form: 1 for "Inc.", 2 for "a.s.", 3 for "S.p.A."; 0
+    if they are none.
 
-    Whole words are written with a capital ("se" and "as" are words of many languages), letters with dots between them.
+    Whole words are written with a capital ("se" and "as" are words of many languages), letters with
+    dots between them.
     """
     if words and words[-1].capital and words[-1].text in _LEGAL:
         return 1
@@ -200,12 +165,16 @@ def is_legal_word(word: Word) -> bool:
 
 
 def is_code(alias: str) -> bool:
-    """Whether an alias is a language code ("es", "fra"), which would be found in any small word of the sentence."""
+    """Whether an alias is a language code ("es", "fra"), which would be found in any small word of
+    the sentence.
+    """
     return len(alias) <= 3 and alias.islower()
 
 
 def _reduced(text: str) -> list[str]:
-    """The text without brackets, without what follows a comma, and turned about the comma ("Surname, Name")."""
+    """The text without brackets, without what follows a comma, and turned about the comma
+    ("Surname, Name").
+    """
     plain = _BRACKETS.sub("", text).strip()
     pieces = [piece.strip() for piece in _REGION.split(plain)]
     turned = f"{pieces[1]} {pieces[0]}" if len(pieces) == 2 else ""

@@ -1,8 +1,9 @@
 """The frame of a relation: what stands around the object in most of its sentences.
 
-Sentences of one (language, relation) share nearly all words but the subject's and the object's. Which words stand right
-before and right after the object is counted over the rows whose object was found surely. The counts tell which of two
-places is the object's, and where it must be when its form is like no known name.
+Sentences of one (language, relation) share nearly all words but the subject's and the object's.
+Which words stand right before and right after the object is counted over the rows whose object was
+found surely. The counts tell which of two places is the object's, and where it must be when its
+form is like no known name.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fluent_mlama.locating.subject import overlaps_all
+from fluent_mlama.locating.matching import overlaps_all
 from fluent_mlama.locating.text import Word, is_break
 
 _FEWEST_SEEN = 3
@@ -32,7 +33,7 @@ class Slot:
     precision: float
 
 
-class Frame:
+class SentenceFrame:
     """Contexts left and right of the object, with how often they are followed (preceded) by it."""
 
     def __init__(self) -> None:
@@ -71,7 +72,9 @@ class Frame:
                 self._objects[side][context].add(key)
 
     def _precision(self, side: str, contexts: Sequence[Context]) -> float:
-        """How sure the longest context that is known well makes us, 0 if none ever stood beside an object."""
+        """How sure the longest context that is known well makes us, 0 if none ever stood beside an
+        object.
+        """
         for context in contexts:
             seen = self._seen[side][context]
             if seen >= _FEWEST_SEEN and len(self._objects[side].get(context, ())) >= 2:
@@ -80,7 +83,9 @@ class Frame:
 
     @staticmethod
     def _both(left: float, right: float) -> float:
-        """The two sides together; where the order of words varies one side may be telling and the other merely possible."""
+        """The two sides together; where the order of words varies one side may be telling and the
+        other merely possible.
+        """
         if not left or not right:
             return max(left, right) / 3
         return max(left * right, 0.8 * max(left, right))
@@ -93,7 +98,9 @@ class Frame:
         return self._both(left, right)
 
     def slot(self, words: Sequence[Word], subject: Sequence[tuple[int, int]] = ()) -> Slot | None:
-        """Where the object must stand by the words around it, if they tell, and never where the subject surely is."""
+        """Where the object must stand by the words around it, if they tell, and never where the
+        subject surely is.
+        """
         items, places = _items(words)
         lefts = [self._precision("left", _lefts(items, place)) for place in places]
         rights = [self._precision("right", _rights(items, place)) for place in places]
@@ -112,14 +119,18 @@ class Frame:
         return best
 
     def without_head(self, words: Sequence[Word], first: int, last: int) -> int:
-        """Where the name begins in a filler such as "команди «Іглз»": past lower-case words if objects here bear capitals."""
+        """Where the name begins in a filler such as "команди «Іглз»": past lower-case words if
+        objects here bear capitals.
+        """
         if self._capitals > 0.9 * self.rows and any(word.capital for word in words[first:last]):
             while not words[first].capital:
                 first += 1
         return first
 
     def looks_like_object(self, words: Sequence[Word], first: int, last: int) -> bool:
-        """Whether the span is written as objects of this relation are: capital or not, an ending that others have."""
+        """Whether the span is written as objects of this relation are: capital or not, an ending
+        that others have.
+        """
         share = self._capitals / max(self.rows, 1)
         capital = words[first].capital
         if (capital and share < 0.1) or (not capital and share > 0.9 and not words[first].unspaced):

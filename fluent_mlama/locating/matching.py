@@ -1,4 +1,6 @@
-"""Where a name's words stand in a sentence's words, one after the other."""
+"""Where a name's words stand in a sentence's words: the object's, and the subject's to keep away
+from.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +9,18 @@ from dataclasses import dataclass
 
 from fluent_mlama.locating.forms import Form
 from fluent_mlama.locating.similarity import UNLIKE, Likeness, Similarity
-from fluent_mlama.locating.text import Word
+from fluent_mlama.locating.text import Word, split_words
 
 _LEAST_LIKENESS = 0.6
+_LONGEST_STRANGE = 3
+_NEARLY_BEST = 0.6
+_LEAST_WEIGHT = 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A place for the object: words ``first`` to ``last`` (exclusive), how alike (0 to 1) and the form that was looked for.
+    """A place for the object: words ``first`` to ``last`` (exclusive), how alike (0 to 1) and the
+    form that was looked for.
 
     lead, trail: letters of the first word before and of the last word after the object.
     """
@@ -26,6 +32,10 @@ class Match:
     form: Form | None = None
     lead: int = 0
     trail: int = 0
+
+    def overlaps(self, other: Match) -> bool:
+        """Whether the two places share a word."""
+        return self.first < other.last and other.first < self.last
 
     def covers(self, other: Match) -> bool:
         """Whether the other place lies inside this one and is shorter."""
@@ -54,7 +64,7 @@ def exact_matches(form: Form, words: Sequence[Word]) -> Iterator[Match]:
 
 
 def _edge_score(form: Form, words: Sequence[Word], first: int, last: int) -> float:
-    """1.0, less where a katakana name is a piece of a longer one, or a lone capital letter stands in lower case."""
+    """1.0, less for a piece of a longer katakana name or a lone capital in lower case."""
     if (
         len(form.key) == 1
         and len(form.key[0]) == 1
@@ -77,7 +87,9 @@ def _katakana(word: Word) -> bool:
 
 
 def inflected_matches(form: Form, words: Sequence[Word], similarity: Similarity) -> Iterator[Match]:
-    """Every place where each word of the form stands in some inflection; the score is that of the weakest word, softened."""
+    """Every place where each word of the form stands in some inflection; the score is that of the
+    weakest word, softened.
+    """
     size = len(form.words)
     for first in range(len(words) - size + 1):
         place = first
@@ -112,10 +124,12 @@ def partial_matches(
     common: Set[str] = frozenset(),
     core: Set[int] = frozenset(),
 ) -> Iterator[Match]:
-    """Runs of words that are each like some word of a name of several words: "Santiago" for "Santiago de Chile".
+    """Runs of words that are each like some word of a name of several words: "Santiago" for
+    "Santiago de Chile".
 
-    The score is the share of the name's letters that is there, times how alike they are. Words that many names have in common
-    ("lengua", "University") tell nothing by themselves, nor does what a shorter name of the object lacks (``core_steps``).
+    The score is the share of the name's letters that is there, times how alike they are. Words that
+    many names have in common ("lengua", "University") tell nothing by themselves, nor does what a
+    shorter name of the object lacks (``core_steps``).
     """
     letters = sum(len(word.text) for word in form.words)
     used: dict[int, tuple[int, float]] = {}
@@ -178,7 +192,9 @@ def core_steps(form: Form, forms: Sequence[Form], similarity: Similarity) -> set
 def _other_name(
     form: Form, words: Sequence[Word], first: int, last: int, used: dict[int, tuple[int, float]]
 ) -> bool:
-    """Whether the run goes on with a capital where the name goes on otherwise: "San Diego" is no part of "San Francisco"."""
+    """Whether the run goes on with a capital where the name goes on otherwise: "San Diego" is no
+    part of "San Francisco".
+    """
     more_behind = used[last - 1][0] + 1 < len(form.words)
     more_before = used[first][0] > 0
     behind = last < len(words) and words[last].capital and words[last].gap.strip() in ("", "-")
@@ -191,8 +207,8 @@ def similar_matches(
 ) -> Iterator[Match]:
     """Every place where the form's words are spelt much alike, in this script or another.
 
-    The score is that of the least alike word: a category word ("language", "City", "Records") is the same in two different names
-    and would make them alike.
+    The score is that of the least alike word: a category word ("language", "City", "Records") is
+    the same in two different names and would make them alike.
     """
     size = len(form.words)
     if any(word.unspaced for word in form.words):
@@ -203,3 +219,74 @@ def similar_matches(
         ]
         if min(scores) >= least:
             yield Match(first, first + size, min(scores), "similar", form)
+
+
+def subject_windows(
+    labels: Sequence[str], words: Sequence[Word], similarity: Similarity
+) -> list[tuple[int, int]]:
+    """The runs of words that tell the subject best, as (first, last exclusive): equally good ones
+    if there are several.
+
+    A run holds each word of a label once and little words in between; the best run holds most of
+    the label's letters in fewest words, and runs nearly as good are kept: one of them is the
+    subject, the other may be the object. Labels in two languages are tried and the better one
+    counts, the longer of two equals.
+    """
+    best: list[tuple[int, int]] = []
+    best_weight = 0.0
+    for label in dict.fromkeys(filter(None, labels)):
+        names = split_words(label)
+        weight, windows = _best_windows(names, words, similarity)
+        if weight > best_weight:
+            best, best_weight = windows, weight
+    return best
+
+
+def _best_windows(
+    names: Sequence[Word], words: Sequence[Word], similarity: Similarity
+) -> tuple[float, list[tuple[int, int]]]:
+    letters = sum(len(name.text) for name in names) or 1
+    alike: list[list[int]] = [
+        [step for step, name in enumerate(names) if _alike(name, word, similarity)]
+        for word in words
+    ]
+    best: dict[tuple[int, int], float] = {}
+    for first, steps in enumerate(alike):
+        if not steps:
+            continue
+        seen: set[int] = set()
+        end = first
+        for place in range(first, len(words)):
+            free = [step for step in alike[place] if step not in seen]
+            if free:
+                seen.add(free[0])
+                end = place + 1
+            elif alike[place] or words[place].unspaced or len(words[place].text) > _LONGEST_STRANGE:
+                break
+        weight = sum(len(names[step].text) for step in seen) / letters - 0.001 * (end - first)
+        best[first, end] = weight
+    if not best:
+        return 0.0, []
+    top = max(best.values())
+    if top < _LEAST_WEIGHT:
+        return 0.0, []
+    kept: list[tuple[int, int]] = []
+    for window, weight in sorted(best.items(), key=lambda item: -item[1]):
+        if weight >= _NEARLY_BEST * top and not any(
+            window[0] < last and first < window[1] for first, last in kept
+        ):
+            kept.append(window)
+    return top + 0.001 * letters, sorted(kept)
+
+
+def overlaps_all(first: int, last: int, windows: Sequence[tuple[int, int]]) -> bool:
+    """Whether words ``first`` to ``last`` touch every window that may be the subject's (and there
+    is one).
+    """
+    return bool(windows) and all(first < end and start < last for start, end in windows)
+
+
+def _alike(name: Word, word: Word, similarity: Similarity) -> bool:
+    return similarity.compare(name, word).score >= _LEAST_LIKENESS or (
+        len(name.text) > 3 and len(word.text) > 3 and similarity.resemblance(name, word) >= 0.75
+    )

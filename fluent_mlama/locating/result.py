@@ -16,7 +16,8 @@ class Row:
     sentence: the fluent sentence as the translator gave it (any normalisation form, blanks kept).
     label, subject: object's and subject's label in the sentence's language.
     aliases: further names of the object, best first; english, english_subject: the English labels.
-    template: the relation's template or the filled template; only the order of ``[X]`` and ``[Y]`` is read.
+    template: the relation's template or the filled template; only the order of ``[X]`` and ``[Y]``
+    is read.
     key: what tells objects apart (obj_uri); the label stands in where it is missing.
     forms: object forms already known for this fact, say from another verbalisation of it.
     """
@@ -41,7 +42,8 @@ class Row:
 class Location:
     """Where the object stands: ``sentence[start:end]`` is its surface form, never empty.
 
-    method: how it was found (docs/locating.md lists them); confidence: 0 to 1, calibrated by hand, not a probability.
+    method: how it was found (docs/locating.md lists them); confidence: 0 to 1, calibrated by hand,
+    not a probability.
     final: whether only punctuation follows; ambiguous: whether another place was nearly as good.
     """
 
@@ -92,7 +94,9 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class NotFound:
-    """No span that could be answered for. reason: ``not-found``, ``inside-subject`` or ``empty`` (no sentence, no label)."""
+    """No span that could be answered for. reason: ``not-found``, ``inside-subject`` or ``empty``
+    (no sentence, no label).
+    """
 
     reason: str
     found: ClassVar[bool] = False

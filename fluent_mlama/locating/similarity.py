@@ -1,7 +1,8 @@
 """How far a word of a sentence can be an inflected form of a word of a name.
 
-The lemmatiser is asked where there is one, but its dictionaries hold few names; the rest is told by the common
-beginning of the two words: an inflected form keeps the stem and changes a short ending, in every language of mLAMA.
+The lemmatiser is asked where there is one, but its dictionaries hold few names; the rest is told by
+the common beginning of the two words: an inflected form keeps the stem and changes a short ending,
+in every language of mLAMA.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import simplemma
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.distance.Prefix import similarity as common_prefix
 
+from fluent_mlama.console import UserError
 from fluent_mlama.languages import is_known, language
-from fluent_mlama.locating.affixes import (
+from fluent_mlama.locating.grammar import (
     is_korean,
     particle_length,
     proclitic_length,
@@ -28,35 +31,9 @@ from fluent_mlama.locating.affixes import (
 from fluent_mlama.locating.text import Word, bare, fold, romanise
 
 _UNINFLECTED = frozenset({"zh", "vi", "ja", "th", "lo", "my", "km", "yue", "wuu"})
-_SPARING = frozenset(
-    (
-        *("af", "ca", "ceb", "da", "de", "en", "es", "fil", "fr", "gl", "id", "it", "jv", "ms"),
-        *("nb", "nl", "nn", "no", "pt", "sv", "sw", "tl"),
-    )
-)
+_SPARING = "af ca ceb da de en es fil fr gl id it jv ms nb nl nn no pt sv sw tl"
 """Languages whose names take few endings: what else follows makes another name (Níger, Nigeria)."""
-_SPARING_ENDINGS = frozenset(
-    (
-        "a",
-        "as",
-        "e",
-        "en",
-        "ens",
-        "er",
-        "es",
-        "et",
-        "ets",
-        "i",
-        "n",
-        "ne",
-        "nya",
-        "o",
-        "os",
-        "r",
-        "s",
-        "t",
-    )
-)
+_SPARING_ENDINGS = "a as e en ens er es et ets i n ne nya o os r s t"
 _AGGLUTINATING = frozenset(("az", "et", "fi", "hu", "tr"))
 """Languages whose stems keep their last vowel (Turku, Turussa; not Turkissa)."""
 _WEAKENED = frozenset(
@@ -66,21 +43,9 @@ _GRADED = {"k": "gjv", "p": "bmv", "t": "dlnr", "c": "c", "n": "s", "": ""}
 _COUNTRY = re.compile("i[yj]?a")
 _LONGEST_ENDING = 6
 _VOWELS = "aeiouy"
-_SOFTENED = frozenset(
-    {
-        ("k", "g"),
-        ("p", "b"),
-        ("t", "d"),
-        ("c", "k"),
-        ("k", "c"),
-        ("g", "z"),
-        ("h", "z"),
-        ("k", "h"),
-        ("n", "m"),
-    }
-)
-
-
+_SOFTENED = "kg pb td ck kc gz hz kh nm"
+"""The last consonant of a stem and what it becomes before an ending."""
+_STANZA_CODES = {"zh": "zh-hans", "no": "nb"}
 _RESPELT = 0.8
 _LOOKALIKE = 0.65
 """Highest likeness of a word that the dictionary knows to be another one."""
@@ -88,8 +53,9 @@ _LOOKALIKE = 0.65
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """How alike two words are: ``score`` 0 to 1 (1 = the same), ``lead`` and ``trail`` the letters of the sentence's word
-    that are proclitics before and particles after the name."""
+    """How alike two words are: ``score`` 0 to 1 (1 = the same), ``lead`` and ``trail`` the letters
+    of the sentence's word that are proclitics before and particles after the name.
+    """
 
     score: float
     lead: int = 0
@@ -112,7 +78,9 @@ class Similarity:
         self._lemmas: dict[str, frozenset[str]] = {}
 
     def compare(self, name: Word, word: Word) -> Likeness:
-        """How far ``word`` is a form of ``name``: the same, the same lemma, the same stem, or unlike."""
+        """How far ``word`` is a form of ``name``: the same, the same lemma, the same stem, or
+        unlike.
+        """
         if name.text == word.text:
             return SAME
         if name.unspaced or word.unspaced:
@@ -165,13 +133,17 @@ class Similarity:
         return stem_score(name, word)
 
     def _may_end(self, ending: str) -> bool:
-        """Whether words of this language can take the ending, ``ia`` apart: it makes a country of a river or people."""
-        if self.lang in _SPARING:
-            return ending in _SPARING_ENDINGS
+        """Whether words of this language can take the ending, ``ia`` apart: it makes a country of a
+        river or people.
+        """
+        if self.lang in _SPARING.split():
+            return ending in _SPARING_ENDINGS.split()
         return self.lang == "fi" or not _COUNTRY.match(romanise(ending[:3]))
 
     def _is_other_word(self, name: str, word: str) -> bool:
-        """Whether the dictionary knows the word as a form of another word than the name: "Нигерии" is not Нигер."""
+        """Whether the dictionary knows the word as a form of another word than the name: "Нигерии"
+        is not Нигер.
+        """
         if not self.is_known(word):
             return False
         own, others = self.lemmas(name), self.lemmas(word) - {word} or frozenset((word,))
@@ -193,7 +165,9 @@ class Similarity:
         )
 
     def _glued(self, name: str, word: str) -> int:
-        """How many letters before the inflected name are proclitics: the shortest of them leaves a form of the name."""
+        """How many letters before the inflected name are proclitics: the shortest of them leaves a
+        form of the name.
+        """
         if self.lang not in ("ar", "he"):
             return 0
         rests = (
@@ -204,7 +178,7 @@ class Similarity:
         return len(word) - len(next(rests, word))
 
     def lemmas(self, folded: str) -> frozenset[str]:
-        """The lemmas of a folded word, itself among them (a lemma may come as two joined by ``|``)."""
+        """The lemmas of a folded word and the word itself (a lemma may be two joined by ``|``)."""
         lemmas = self._lemmas.get(folded)
         if lemmas is None:
             found = {folded}
@@ -224,7 +198,9 @@ class Similarity:
         return lemmas
 
     def resemblance(self, name: Word, word: Word) -> float:
-        """A weaker likeness, 0 to 1, for names spelt otherwise or in another script; endings cost little."""
+        """A weaker likeness, 0 to 1, for names spelt otherwise or in another script; endings cost
+        little.
+        """
         if name.unspaced or word.unspaced:
             return 1.0 if name.text == word.text else 0.0
         likeness = resemblance(name.bare, word.bare, self._may_end(word.bare[len(name.bare) :]))
@@ -232,7 +208,9 @@ class Similarity:
 
 
 def _regional(name: str, word: str) -> Likeness | None:
-    """The likeness of a Korean place called with or without its word for city or province ("부산", "부산광역시에서")."""
+    """The likeness of a Korean place called with or without its word for city or province ("부산",
+    "부산광역시에서").
+    """
     for other in regional_names(name) if is_korean(name) else ():
         if word == other or particle_length(word, other):
             return Likeness(0.9, trail=len(word) - len(other))
@@ -240,7 +218,9 @@ def _regional(name: str, word: str) -> Likeness | None:
 
 
 def stem_score(name: str, word: str) -> float:
-    """Up to 0.9 if the two share a stem and differ in endings only, else 0; ``name`` is the dictionary form."""
+    """Up to 0.9 if the two share a stem and differ in endings only, else 0; ``name`` is the
+    dictionary form.
+    """
     shared = common_prefix(name, word)
     ending, new_ending = len(name) - shared, len(word) - shared
     if shared < 2 or new_ending > _LONGEST_ENDING:
@@ -260,18 +240,22 @@ def stem_score(name: str, word: str) -> float:
 
 @lru_cache(maxsize=50_000)
 def _can_change(ending: str, new_ending: str) -> bool:
-    """Whether a name can lose this ending: one with a vowel, a final s, or a consonant that softens (not Iran to Iraq)."""
+    """Whether a name can lose this ending: one with a vowel, a final s, or a consonant that softens
+    (not Iran to Iraq).
+    """
     lost, new = romanise(ending), romanise(new_ending)
     return (
         any(letter in _VOWELS for letter in lost)
         or lost == "s"
         or ending == "ь"
-        or (lost[:1], new[:1]) in _SOFTENED
+        or lost[:1] + new[:1] in _SOFTENED.split()
     )
 
 
 def keeps_stem(lost: str, new: str) -> bool:
-    """Whether an agglutinating language's name can end in ``new`` for ``lost``: the vowel stays, a stop before it weakens."""
+    """Whether an agglutinating language's name can end in ``new`` for ``lost``: the vowel stays, a
+    stop before it weakens.
+    """
     if lost == "nen":  # Finnish -nen, -sen
         return new.startswith("s")
     stop, vowel = (lost[:-1], lost[-1]) if lost[-1] in _VOWELS else (lost, "")
@@ -285,7 +269,9 @@ def keeps_stem(lost: str, new: str) -> bool:
 
 
 def _same_stem(name: str, lemma: str, exact: bool) -> bool:
-    """Whether two lemmas are one word as different dictionaries give it: spelt otherwise, of another gender, not a longer word."""
+    """Whether two lemmas are one word as different dictionaries give it: spelt otherwise, of
+    another gender, not a longer word.
+    """
     name, lemma = bare(name), bare(lemma)
     if name.isascii() != lemma.isascii():  # as Serbian in its two scripts
         name, lemma = romanise(name), romanise(lemma)
@@ -316,3 +302,38 @@ def resemblance(name: str, word: str, may_end: bool = True) -> float:
     if may_end and 3 < len(name) < len(word) <= len(name) + 4:
         whole = max(whole, 0.95 * Levenshtein.normalized_similarity(name, word[: len(name)]))
     return whole
+
+
+def stanza_lemmatiser(lang: str, folder: Path | None = None) -> Callable[[str], frozenset[str]]:
+    """A function from a word to its lemmas, by a Stanza pipeline that is loaded once and never
+    downloads anything.
+
+    folder: where the models lie (Stanza's own place if None). A word's lemma may be missing (None
+    or "_"): the set is empty then; a double lemma ("a|b") counts as two. Raises UserError where
+    Stanza or the language's model is not installed.
+    """
+    try:
+        import stanza
+    except ImportError:
+        raise UserError(
+            "stanza is not installed: run 'pip install stanza' or go without it"
+        ) from None
+    code = _STANZA_CODES.get(lang, lang)
+    place = {} if folder is None else {"dir": str(folder)}
+    try:
+        pipeline = stanza.Pipeline(
+            code, processors="tokenize,pos,lemma", download_method=None, verbose=False, **place
+        )
+    except Exception as error:  # Stanza raises many kinds where a model or its index is missing
+        raise UserError(
+            f"stanza has no model for '{code}' here ({error}): run stanza.download('{code}') first"
+        ) from None
+
+    @lru_cache(maxsize=100_000)
+    def lemmas(word: str) -> frozenset[str]:
+        told = [one.lemma for sentence in pipeline(word).sentences for one in sentence.words]
+        if len(told) != 1 or told[0] in (None, "_"):
+            return frozenset()
+        return frozenset(told[0].split("|"))
+
+    return lemmas

@@ -1,17 +1,34 @@
-"""From matched words to the characters of the object: endings and category words in, quotes and prepositions out."""
+"""From matched words to the characters of the object, and whether they are but a piece of a name.
+
+Endings and category words go in, quotes and prepositions stay out. A found name may be a piece of a
+longer one: hyphenated, in capitalized words, in Han.
+"""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from fluent_mlama.locating.forms import Categories, is_legal_word, legal_words
+from fluent_mlama.locating.grammar import titles
 from fluent_mlama.locating.matching import Match
 from fluent_mlama.locating.result import Row
 from fluent_mlama.locating.similarity import Similarity
 from fluent_mlama.locating.text import Word, letters_before, split_words
-from fluent_mlama.locating.titles import titles
 
+_HAN_BEFORE = frozenset(
+    "在于於是为為由属屬从從到与與和及或以用来來自至之的乃即系係向往被给給把将將对對称稱名叫作做成入出去住位近经經过過同跟比有加任当當抵达達赴"
+    "落立建生死卒葬逝居国國省市县縣州区區都府道町村语語文人者会會社团團队隊司校院党黨组組织織"
+)
+"""Han characters that may end the word before a name: prepositions, verbs, category words."""
+_HAN_BEHIND = frozenset(
+    "的是在于於为為和与與及或也而等之则則市省县縣州区區国國府都県町村郡人语語话話文族队隊社会會公司集团團学學岛島山河湖海"
+    "女王皇帝被由从從到出工担擔任创創成建写寫所有属屬位首官第当當就并並上下内內中前后後间間年月日"
+    "去逝诞誕生死卒居住长長度过過举舉开開结結设設教留读讀播发發拍录錄演定接担擔负負最同以向对對进進参參加获獲得"
+)
+"""Han characters that may follow a name: particles, verbs, category words."""
+_CAPITALIZED_NOUNS = frozenset(("de", "lb"))
+"""Languages where a capitalized word beside a name may be any noun."""
 _LONGEST_PREFIX = 3
 _CLOSING = ".!?。…"
 _LEADING = tuple("'’¡¿")
@@ -24,7 +41,7 @@ _QUOTES = tuple(
 def widen(
     row: Row, words: Sequence[Word], match: Match, similarity: Similarity, categories: Categories
 ) -> tuple[int, int]:
-    """Start and end, in characters of the row's sentence, of the object that the match stands for."""
+    """Start and end, in characters of the sentence, of the object that the match stands for."""
     first, last = match.first, match.last
     if match.form is not None and _is_article(match.form.words[0], words[first:last]):
         first += 1
@@ -61,7 +78,9 @@ def widen(
 
 
 def has_ending(words: Sequence[Word], place: int, similarity: Similarity) -> bool:
-    """Whether the word at ``place`` is an ending of the one before ("NATO-a") and no word itself ("Praha-západ")."""
+    """Whether the word at ``place`` is an ending of the one before ("NATO-a") and no word itself
+    ("Praha-západ").
+    """
     word = words[place]
     return word.is_ending and not (
         word.hyphenated and len(word.text) > 2 and similarity.is_known(word.text)
@@ -69,7 +88,7 @@ def has_ending(words: Sequence[Word], place: int, similarity: Similarity) -> boo
 
 
 def _has_own_stop(row: Row, words: Sequence[Word], match: Match, last: int, end: int) -> bool:
-    """Whether the stop behind the object is the name's own ("Co.", "Yahoo!"), not the sentence's."""
+    """Whether the stop after the object is the name's own ("Co."), not the sentence's."""
     stop = unicodedata.normalize("NFKC", row.sentence[end : end + 1])
     if not stop or stop not in _CLOSING:
         return False
@@ -87,7 +106,9 @@ def _has_own_stop(row: Row, words: Sequence[Word], match: Match, last: int, end:
 
 
 def _with_legal_form(row: Row, words: Sequence[Word], last: int, similarity: Similarity) -> int:
-    """The legal form behind a name is part of it, in any inflection: "Walt Disney Companyho", "Škoda Auto a.s."."""
+    """The legal form behind a name is part of it, in any inflection: "Walt Disney Companyho",
+    "Škoda Auto a.s.".
+    """
     names = split_words(row.english)
     dropped = names[
         len(names) - legal_words(names) :
@@ -113,7 +134,9 @@ def _with_legal_form(row: Row, words: Sequence[Word], last: int, similarity: Sim
 def with_title(
     words: Sequence[Word], first: int, last: int, similarity: Similarity
 ) -> tuple[int, int]:
-    """The title beside a name is part of it, before it or behind it: "reina Victoria", "Viktória királynő"."""
+    """The title beside a name is part of it, before it or behind it: "reina Victoria", "Viktória
+    királynő".
+    """
     if not (words[first].capital or words[first].unspaced):
         return first, last
     for title in titles(similarity.lang):
@@ -160,7 +183,9 @@ def _balanced(sentence: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _is_article(name: Word, found: Sequence[Word]) -> bool:
-    """Whether a name's capital first word stands small before a capital one: "los Vengadores" for "Los Vengadores"."""
+    """Whether a name's capital first word stands small before a capital one: "los Vengadores" for
+    "Los Vengadores".
+    """
     return (
         len(found) > 1
         and name.capital
@@ -183,7 +208,9 @@ def _with_category(
     similarity: Similarity,
     categories: Categories,
 ) -> tuple[int, int]:
-    """The label's own category word is kept in if it stands beside the name: "bahasa Welsh" for "Bahasa Wales"."""
+    """The label's own category word is kept in if it stands beside the name: "bahasa Welsh" for
+    "Bahasa Wales".
+    """
     label = split_words(row.label)
     if len(label) < 2:
         return first, last
@@ -200,3 +227,51 @@ def _with_category(
     ):
         last += 1
     return first, last
+
+
+def in_compound(words: Sequence[Word], first: int, last: int, similarity: Similarity) -> bool:
+    """Whether a hyphen joins the words to another name: "Praha" in "Praha-západ", "Йорк" in
+    "Нью-Йорк".
+    """
+    before = first > 0 and words[first].hyphenated and not is_prefix(words[first - 1])
+    behind = (
+        last < len(words) and words[last].hyphenated and not has_ending(words, last, similarity)
+    )
+    return before or behind
+
+
+def capitalized_neighbours(
+    words: Sequence[Word], first: int, last: int, lang: str
+) -> Iterator[int]:
+    """Words beside a capitalized name that may belong to it: "New" of "New Mexico".
+
+    The first word of a text is none: it is capitalized whatever it is.
+    """
+    if lang in _CAPITALIZED_NOUNS or not words[first].capital:
+        return
+    if first > 1 and words[first - 1].capital and words[first].gap.isspace():
+        yield first - 1
+    if last < len(words) and words[last].capital and words[last].gap.isspace():
+        yield last
+
+
+def in_longer_han(words: Sequence[Word], first: int, last: int) -> bool:
+    """Whether a Han name goes on, to the left or to the right, with a character that may belong to
+    it: 大阪 in 東大阪市.
+    """
+    before = (
+        first > 0 and not words[first].gap and _is_han(words[first]) and _is_han(words[first - 1])
+    )
+    behind = (
+        last < len(words)
+        and not words[last].gap
+        and _is_han(words[last - 1])
+        and _is_han(words[last])
+    )
+    return (before and words[first - 1].text not in _HAN_BEFORE) or (
+        behind and words[last].text not in _HAN_BEHIND
+    )
+
+
+def _is_han(word: Word) -> bool:
+    return "\u3400" <= word.text[0] <= "\u9fff" or word.text[0] >= "\U00020000"

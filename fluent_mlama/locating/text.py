@@ -1,8 +1,8 @@
 """Sentences as words that can be compared, each word still knowing its place in the original text.
 
-Nothing here depends on the language: words are told apart by their script, so that a Latin name in a Chinese sentence is
-one word and each Han character of it is one as well. Offsets are always those of the text as it came in, whatever its
-Unicode normalisation form.
+Nothing here depends on the language: words are told apart by their script, so that a Latin name in
+a Chinese sentence is one word and each Han character of it is one as well. Offsets are always those
+of the text as it came in, whatever its Unicode normalisation form.
 """
 
 from __future__ import annotations
@@ -35,13 +35,15 @@ _INVISIBLE = "".join(
 )
 _MARKS = _mark_ranges() + _IGNORABLE
 _UNSPACED = (
-    "\u0e01-\u0e30\u0e32-\u0e33\u0e40-\u0e46\u0e81-\u0ec6\u1000-\u109f\u1780-\u17d3\u3005-\u3007\u3041-\u30fa\u30fc-\u30ff"
+    "\u0e01-\u0e30\u0e32-\u0e33\u0e40-\u0e46\u0e81-\u0ec6\u1000-\u109f\u1780-\u17d3"
+    "\u3005-\u3007\u3041-\u30fa\u30fc-\u30ff"
     "\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 """Thai, Lao, Burmese, Khmer, kana and Han: scripts that set no blank between words."""
 
 _WORD = re.compile(f"[{_UNSPACED}][{_MARKS}]*|(?:(?![{_UNSPACED}])[^\\W_][{_MARKS}]*)+[+#]*")
 _DROPPED = re.compile(f"[{_IGNORABLE}\u0307\u02bb-\u02bf\u05b0-\u05c7\u064b-\u065f\u0670]")
+# Letters that are spelt in several ways, as one. A row each: in one line they would run both ways.
 _SAME = str.maketrans(
     {
         "ı": "i",
@@ -58,18 +60,7 @@ _SAME = str.maketrans(
     }
 )
 _PLAIN = str.maketrans(
-    {
-        "ł": "l",
-        "đ": "d",
-        "ð": "d",
-        "ø": "o",
-        "æ": "ae",
-        "œ": "oe",
-        "þ": "th",
-        "ə": "e",
-        "ŋ": "n",
-        "ħ": "h",
-    }
+    {**dict(zip("łđðøəŋħ", "lddoenh", strict=True)), "æ": "ae", "œ": "oe", "þ": "th"}
 )
 _LONGEST_ENDING = 5
 _BREAKS = re.compile(r"\s[-–—−]+\s|[—―:：]")
@@ -79,8 +70,10 @@ _BREAKS = re.compile(r"\s[-–—−]+\s|[—―:：]")
 class Word:
     """One word of a text.
 
-    start, end: offsets in the original text; text: folded for comparison; bare: without diacritics as well.
-    gap: the original characters between the word before and this one; capital: whether it begins with a capital.
+    start, end: offsets in the original text; text: folded for comparison; bare: without diacritics
+    as well.
+    gap: the original characters between the word before and this one; capital: whether it begins
+    with a capital.
     unspaced: whether its script sets no blanks (then the word is one character).
     """
 
@@ -94,7 +87,7 @@ class Word:
 
     @property
     def is_ending(self) -> bool:
-        """Whether it may be an ending set off by a hyphen or apostrophe: "Newark-a", "Ankara'da"."""
+        """Whether it may be an ending after a hyphen or apostrophe: "Newark-a", "Ankara'da"."""
         return (
             self.glued
             and not self.capital
@@ -115,7 +108,9 @@ class Word:
 
 @lru_cache(maxsize=200_000)
 def fold(text: str) -> str:
-    """The text for comparison: NFKC, case folded, without invisible characters and vowel points, letter variants as one."""
+    """The text for comparison: NFKC, case folded, without invisible characters and vowel points,
+    letter variants as one.
+    """
     if text.isascii():
         return text.lower()
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
@@ -124,7 +119,9 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=200_000)
 def bare(folded: str) -> str:
-    """A folded word without diacritics, for the alphabets where they are no letters of their own weight."""
+    """A folded word without diacritics, for the alphabets where they are no letters of their own
+    weight.
+    """
     if folded.isascii() or not (folded[:1] < "\u0530" or "\u1e00" <= folded[:1] < "\u2000"):
         return folded
     letters = unicodedata.normalize("NFD", folded)
@@ -169,7 +166,7 @@ def split_words(text: str) -> list[Word]:
 
 
 def is_break(gap: str) -> bool:
-    """Whether the gap before a word holds a dash or colon, which stands for "is" in many languages."""
+    """Whether the gap before a word holds a dash or colon: "is" in many languages."""
     return len(gap) > 1 and _BREAKS.search(gap) is not None
 
 
