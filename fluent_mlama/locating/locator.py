@@ -155,8 +155,8 @@ class Locator:
             if best is None or best[0].inside or best[0].confidence < UNSURE:
                 continue
             if best[0].match.method != "frame":
-                form = self._surface(best[0].match, sentence)
-                names.setdefault(sentence.row.object_key, []).append((form, "known"))
+                surface = self._surface(best[0].match, sentence)
+                names.setdefault(sentence.row.object_key, []).append((surface, "known"))
         for row in {row.object_key: row for row in rows}.values():
             for form in forms_of(row, self._categories, names.get(row.object_key, ())):
                 for key in self._lemma_keys(form.words):
