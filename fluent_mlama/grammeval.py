@@ -1,4 +1,5 @@
-"""Fluency against retrieval: do languages and relations whose sentences became more fluent also gain more facts?
+"""Fluency against retrieval: do languages and relations whose sentences became more fluent also
+gain more facts?
 
     python grammeval.py qe --stats stats/starter/paper
     python grammeval.py gender --stats stats/starter/paper
@@ -46,10 +47,12 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 class QECheck:
-    """Fluency and gender against retrieval, from one folder of dumps that is read once (or the ``dumps`` of a ``Statistics``).
+    """Fluency and gender against retrieval, from one folder of dumps that is read once (or the
+    ``dumps`` of a ``Statistics``).
 
-    Further options are those that all commands share (``langs``, ``style``, …); every method takes them as well, for that
-    call alone, beside those of its command (``back_end``, ``scores``, ``gender``, …). Bad input is a ``UserError``.
+    Further options are those that all commands share (``langs``, ``style``, …); every method takes
+    them as well, for that call alone, beside those of its command (``back_end``, ``scores``,
+    ``gender``, …). Bad input is a ``UserError``.
     """
 
     def __init__(self, stats_folder: Path | str | DumpFolder = "stats", **options: Any) -> None:
@@ -61,7 +64,7 @@ class QECheck:
         self._options = options
 
     def quality(self, **options: Any) -> list[Path]:
-        """Score every sentence, join to the ranks, write Table 5, Figure 2, gains and correlations."""
+        """Score every sentence, join to the ranks; Table 5, Figure 2, gains and correlations."""
         from fluent_mlama.fluency.qe import JudgeOptions, write_quality
 
         return write_quality(self.dumps, *self._split(options, JudgeOptions))

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from fluent_mlama.console import UserError
-from fluent_mlama.fluency.comet import DEFAULT_COMMAND, CometJudge
-from fluent_mlama.fluency.judging import Pair
+from fluent_mlama.fluency.judges import COMET_COMMAND, CometJudge, SentencePair
 
 COMMAND = Path(
-    os.environ.get("FLUENT_COMET", Path(__file__).resolve().parent.parent / DEFAULT_COMMAND)
+    os.environ.get("FLUENT_COMET", Path(__file__).resolve().parent.parent / COMET_COMMAND)
 )
 pytestmark = [
     pytest.mark.slow,
@@ -22,7 +21,10 @@ pytestmark = [
         not COMMAND.is_file(), reason=f"COMET is not installed at {COMMAND} (make comet)"
     ),
 ]
-PAIRS = [Pair(f"Person {n} was born in Avel .", f"Человек {n} родился в Авеле.") for n in range(5)]
+PAIRS = [
+    SentencePair(f"Person {n} was born in Avel .", f"Человек {n} родился в Авеле.")
+    for n in range(5)
+]
 
 
 def run(words: list[str], folder: Path) -> None:
@@ -41,7 +43,7 @@ def test_our_scores_are_those_that_comet_writes(tmp_path: Path) -> None:
         tmp_path,
     )
     checkpoint = tmp_path / "tiny" / "checkpoints" / "model.ckpt"
-    judge = CometJudge(str(checkpoint), command=COMMAND, pairs_a_call=3)
+    judge = CometJudge(str(checkpoint), command=COMMAND, pairs_per_call=3)
     scores = judge.score(PAIRS, tmp_path / "work", "ru_P19")
     assert judge.label == "tiny/checkpoints/model.ckpt, scale unknown"
     (tmp_path / "s.txt").write_text("".join(f"{pair.source}\n" for pair in PAIRS), encoding="utf-8")

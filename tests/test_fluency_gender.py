@@ -12,13 +12,13 @@ from small_dumps import small_dump
 from stand_in import StandInScorer
 from statsmodels.stats.proportion import proportion_confint
 
-from fluent_mlama.data import DATA
-from fluent_mlama.fluency.forms import SHIPPED, read_forms
-from fluent_mlama.fluency.gender import paper_layout
-from fluent_mlama.fluency.genders import (
+from fluent_mlama.data import DATA, GENDERED_FORMS
+from fluent_mlama.fluency.gender import (
     GENDERED_PHRASEBOOKS,
     PERSON_RELATIONS,
+    paper_layout,
     phrasebook_genders,
+    read_forms,
     read_genders,
 )
 from fluent_mlama.grammeval import QECheck, main
@@ -200,7 +200,7 @@ def test_shipped_forms_cover_what_the_starter_says() -> None:
 @pytest.mark.parametrize("lang", ["ru", "uk"])
 def test_shipped_forms_have_the_gender_that_a_dictionary_gives(lang: str) -> None:
     analyser = pymorphy3.MorphAnalyzer(lang=lang)
-    frame = read_table(SHIPPED.read_bytes(), "forms")
+    frame = read_table(GENDERED_FORMS.read_bytes(), "forms")
     of_lang = frame[frame["lang"] == lang]
     for gender, form in zip(of_lang["gender"], of_lang["form"], strict=True):
         genders = {str(parse.tag.gender) for parse in analyser.parse(form) if parse.is_known}

@@ -17,9 +17,16 @@ from small_dumps import small_dump, write_small_dumps
 from stand_in import StandInScorer
 
 from fluent_mlama.console import UserError
-from fluent_mlama.fluency.comet import CometJudge
-from fluent_mlama.fluency.judging import Pair, probed_models, sentences, share_of_copies
-from fluent_mlama.fluency.lm import CIRCULAR, LanguageModelJudge, is_same_model
+from fluent_mlama.fluency.judges import (
+    CIRCULAR,
+    CometJudge,
+    LanguageModelJudge,
+    SentencePair,
+    is_same_model,
+    probed_models,
+    sentences,
+    share_of_copies,
+)
 from fluent_mlama.fluency.score_files import ScoreFiles, judge_table
 from fluent_mlama.grammeval import QECheck, main
 from fluent_mlama.linking import Unigrams
@@ -29,7 +36,10 @@ from fluent_mlama.reporting.loading import DumpFolder, rank_table
 from fluent_mlama.scoring.contract import Candidate, Request
 
 HERE = Path(__file__).parent
-PAIRS = [Pair(f"Person {n} was born in Avel .", f"Человек {n} родился в Авеле.") for n in range(10)]
+PAIRS = [
+    SentencePair(f"Person {n} was born in Avel .", f"Человек {n} родился в Авеле.")
+    for n in range(10)
+]
 
 
 class Comet:
@@ -65,12 +75,12 @@ def comet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Comet:
     return Comet(tmp_path, monkeypatch)
 
 
-def expected(pairs: list[Pair]) -> list[float]:
+def expected(pairs: list[SentencePair]) -> list[float]:
     return [len(pair.sentence) / 8 - len(pair.source) / 16 for pair in pairs]
 
 
 def test_comet_scores_by_file_in_calls_of_the_size_asked_for(comet: Comet, tmp_path: Path) -> None:
-    judge = CometJudge(command=comet.command, pairs_a_call=4, batch_size=40)
+    judge = CometJudge(command=comet.command, pairs_per_call=4, batch_size=40)
     assert judge.score(PAIRS, tmp_path / "work", "ru_P19") == expected(PAIRS)
     calls = comet.calls()
     assert len(calls) == 3
@@ -100,7 +110,7 @@ def test_comet_scores_by_file_in_calls_of_the_size_asked_for(comet: Comet, tmp_p
 def test_comet_that_fails_is_one_line_and_keeps_what_was_done(
     comet: Comet, tmp_path: Path, mode: str, says: str
 ) -> None:
-    judge = CometJudge("Unbabel/wmt22-cometkiwi-da", command=comet.command, pairs_a_call=4)
+    judge = CometJudge("Unbabel/wmt22-cometkiwi-da", command=comet.command, pairs_per_call=4)
     judge.score(PAIRS[:4], tmp_path / "work", "ru_P19")
     comet.mode(mode)
     with pytest.raises(UserError, match="go on") as caught:
@@ -125,7 +135,7 @@ def test_comet_that_is_not_installed_and_options_it_cannot_take(
         CometJudge("nothing/model.ckpt", command=comet.command)
     with pytest.raises(UserError, match="1 sentences have no English one"):
         CometJudge(command=comet.command).score(
-            [*PAIRS, Pair("", "Человек.")], tmp_path / "work", "ru_P19"
+            [*PAIRS, SentencePair("", "Человек.")], tmp_path / "work", "ru_P19"
         )
     comet.command.chmod(0o644)
     with pytest.raises(UserError, match="does not start"):
@@ -352,7 +362,9 @@ def test_the_embedded_model_prefers_the_right_order_of_words(
 ) -> None:
     judge = LanguageModelJudge(scorer=smollm2)  # type: ignore[arg-type]
     good, bad = "The capital of France is Paris.", "France Paris the of is capital."
-    first, second = judge.score([Pair("", good), Pair("", bad)], tmp_path / "work", "en")
+    first, second = judge.score(
+        [SentencePair("", good), SentencePair("", bad)], tmp_path / "work", "en"
+    )
     assert first > second + 1
     (plain,) = smollm2.score([Request("", (Candidate(good),))], tokenisation="joint")  # type: ignore[attr-defined]
     assert first == pytest.approx(np.mean(plain.candidates[0].token_logprobs))

@@ -1,36 +1,33 @@
-"""``grammeval.py gender``: does the sentence agree with the subject's gender, and is the fact retrieved (Table 6)?
+"""``grammeval.py gender``: does the sentence agree with the subject's gender, and is the fact
+retrieved (Table 6)?
 
-Rows of the chosen relations are pooled per language, none left out for its length, as the paper does. A group is the rows whose
-subject is female, male or of unknown gender, or (``feminine form``, which needs no gender) the rows where a verbalisation
-other than the template has a feminine form.
+Rows of the chosen relations are pooled per language, none left out for its length, as the paper
+does. A group is the rows whose subject is female, male or of unknown gender, or (``feminine form``,
+which needs no gender) the rows where a verbalisation other than the template has a feminine form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import regex
 from cyclopts import Parameter
 from statsmodels.stats.proportion import proportion_confint
 from tabulate import tabulate
 
 from fluent_mlama.console import UserError, note
-from fluent_mlama.fluency.forms import SHIPPED, FormPattern, Forms, read_forms
-from fluent_mlama.fluency.genders import (
-    FEMALE,
-    MALE,
-    phrasebook_genders,
-    read_genders,
-    wikidata_genders,
-)
-from fluent_mlama.fluency.judging import sentences
+from fluent_mlama.data import DATA, GENDERED_FORMS
+from fluent_mlama.fluency.judges import sentences
+from fluent_mlama.languages import fold_case
 from fluent_mlama.options import File
 from fluent_mlama.records.atomic import write_text
-from fluent_mlama.records.table import format_table
+from fluent_mlama.records.table import format_table, read_table
 from fluent_mlama.reporting.latex import (
     Column,
     Raw,
@@ -43,7 +40,8 @@ from fluent_mlama.reporting.loading import DumpFolder, RankTable, open_dumps
 from fluent_mlama.reporting.options import StatsOptions
 from fluent_mlama.reporting.plotting import shown
 from fluent_mlama.reporting.selection import SLAVIC, RowRules, select
-from fluent_mlama.translating.wikidata import API
+from fluent_mlama.translating.phrasebook import read_entries, read_facts
+from fluent_mlama.translating.wikidata import API, Wikidata, write_genders
 
 NAME = "gender_stats"
 PAPER_RELATIONS = ("P19", "P20")
@@ -59,7 +57,7 @@ class GenderOptions:
     gender: str = ""
     """a gender.tsv (p, genderLabel), phrasebook (the starter's people) or wikidata
     (default: gender.tsv where it lies here, else phrasebook)"""
-    forms: File = SHIPPED
+    forms: File = GENDERED_FORMS
     """forms by language and relation (default: the shipped)"""
     store: File = Path(".cache/wikidata.sqlite")
     """where Wikidata's answers are kept"""
@@ -87,7 +85,7 @@ def write_gender(
 ) -> list[Path]:
     """``gender_stats.tex`` and ``gender_stats.tsv``; returns their paths."""
     tables = chosen_tables(folder, options, source)
-    counts = count(folder, options, source)
+    counts = _count(tables, options, source)
     path = options.tables / f"{NAME}.tsv"
     write_text(
         path,
@@ -100,13 +98,17 @@ def write_gender(
     if unknown:
         rows = counts[counts["group"] == "all"].drop_duplicates("lang")["n"].sum()
         note(
-            f"{source.source} does not know the gender of {unknown} of {rows} rows; the women of the table are those it knows"
+            f"{source.source} does not know the gender of {unknown} of {rows} rows; the women of"
+            " the table are those it knows"
         )
     relations = " ".join(dict.fromkeys(table.relation for of in tables.values() for table in of))
     if options.style == "paper":
         return [write_table(options.tables, NAME, paper_layout(counts)), path]
     lines = [
-        f"Facts about women ({relations}, pooled): share of sentences with a feminine form, and R@1; Wilson 95 % intervals.",
+        (
+            f"Facts about women ({relations}, pooled): share of sentences with a feminine form, and"
+            " R@1; Wilson 95 % intervals."
+        ),
         f"n: {', '.join(f'{lang} {n}' for lang, n in _women(counts).items())}.",
         f"Gender: {source.source}. Forms: {source.forms.name}.",
         f"signature: {folder.signature([table for of in tables.values() for table in of])}",
@@ -117,26 +119,29 @@ def write_gender(
 def count(
     folder: DumpFolder, options: StatsOptions, source: GenderOptions = GenderOptions()
 ) -> pd.DataFrame:
-    """One row for each (lang, group, verbalisation): n rows, those with a feminine and with a masculine form, those with R@1 = 1,
-    shares of both with Wilson's 95 % interval (NaN where n is 0)."""
-    tables = chosen_tables(folder, options, source)
+    """One row for each (lang, group, verbalisation): n rows, those with a feminine and with a
+    masculine form, those with R@1 = 1, shares of both with Wilson's 95 % interval (NaN where n is
+    0).
+    """
+    return _count(chosen_tables(folder, options, source), options, source)
+
+
+def _count(
+    tables: Mapping[str, Sequence[RankTable]], options: StatsOptions, source: GenderOptions
+) -> pd.DataFrame:
     forms = read_forms(source.forms, published=options.style == "paper")
-    people = list(
-        dict.fromkeys(
-            uri for of in tables.values() for table in of for uri in table.facts["sub_uri"]
-        )
-    )
-    genders = _genders(people, options, source)
-    return pd.concat(
-        [_count_language(lang, of, forms, genders) for lang, of in tables.items()],
-        ignore_index=True,
-    )
+    people = [uri for of in tables.values() for table in of for uri in table.facts["sub_uri"]]
+    genders = _genders(list(dict.fromkeys(people)), options, source)
+    parts = [_count_language(lang, of, forms, genders) for lang, of in tables.items()]
+    return pd.concat(parts, ignore_index=True)
 
 
 def chosen_tables(
     folder: DumpFolder, options: StatsOptions, source: GenderOptions
 ) -> dict[str, list[RankTable]]:
-    """lang -> its dumps: as asked, else those of the paper (paper style), else those that the table of forms knows."""
+    """lang -> its dumps: as asked, else those of the paper (paper style), else those that the table
+    of forms knows.
+    """
     forms = read_forms(source.forms, published=options.style == "paper")
     langs = options.langs or [
         lang for lang in folder.languages() if any(known == lang for known, _ in forms)
@@ -156,13 +161,15 @@ def chosen_tables(
                 or f"any relation of these dumps ({', '.join(folder.relations(lang))})"
             )
             raise UserError(
-                f"{source.forms} has no forms for {lang} {what}: add rows, or choose with --langs and --relations"
+                f"{source.forms} has no forms for {lang} {what}: add rows, or choose with --langs"
+                " and --relations"
             )
         selection = select(folder, [lang], relations, options.verbalisations, RowRules("no"))
         chosen[lang] = selection.of(lang)
     if not chosen:
         raise UserError(
-            f"{source.forms} knows none of the languages of these dumps ({', '.join(folder.languages())}): give --forms"
+            f"{source.forms} knows none of the languages of these dumps"
+            f" ({', '.join(folder.languages())}): give --forms"
         )
     return chosen
 
@@ -184,19 +191,19 @@ def _count_language(
     forms: Mapping[tuple[str, str], Forms],
     genders: Mapping[str, str],
 ) -> pd.DataFrame:
-    texts = {table.relation: sentences(table) for table in tables}
-    feminine = pd.concat(
-        [_has(texts[table.relation], forms[lang, table.relation].feminine) for table in tables],
-        ignore_index=True,
-    )
-    masculine = pd.concat(
-        [_has(texts[table.relation], forms[lang, table.relation].masculine) for table in tables],
-        ignore_index=True,
-    )
+    def has(gender: str) -> pd.DataFrame:
+        """Whether each sentence has a form of this gender."""
+        parts = []
+        for table in tables:
+            pattern = getattr(forms[lang, table.relation], gender)
+            texts = sentences(table)
+            parts.append(texts.map(lambda text, one=pattern: one is not None and one.matches(text)))
+        return pd.concat(parts, ignore_index=True)
+
+    feminine, masculine = has("feminine"), has("masculine")
     hit = pd.concat([table.top1 for table in tables], ignore_index=True)
-    known = pd.concat([table.facts["sub_uri"] for table in tables], ignore_index=True).map(
-        lambda uri: genders.get(uri, "")
-    )
+    subjects = pd.concat([table.facts["sub_uri"] for table in tables], ignore_index=True)
+    known = subjects.map(lambda uri: genders.get(uri, ""))
     groups = {
         "all": np.ones(len(known), dtype=bool),
         "female": known.isin(FEMALE).to_numpy(),
@@ -206,22 +213,15 @@ def _count_language(
     }
     rows = []
     for group in GROUPS:
-        rows_of = groups[group]
+        of = groups[group]
         for v in hit.columns:
-            n = int(rows_of.sum())
-            numbers = {
-                "n": n,
-                "feminine": int(feminine.loc[rows_of, v].sum()),
-                "masculine": int(masculine.loc[rows_of, v].sum()),
-            }
-            numbers["hits"] = int(hit.loc[rows_of, v].sum())
-            shares = _share("feminine", numbers["feminine"], n) | _share("r1", numbers["hits"], n)
-            rows.append({"lang": lang, "group": group, "verbalisation": v} | numbers | shares)
+            n, hits = int(of.sum()), int(hit.loc[of, v].sum())
+            with_feminine = int(feminine.loc[of, v].sum())
+            row = {"lang": lang, "group": group, "verbalisation": v, "n": n}
+            row |= {"feminine": with_feminine, "masculine": int(masculine.loc[of, v].sum())}
+            row |= {"hits": hits} | _share("feminine", with_feminine, n) | _share("r1", hits, n)
+            rows.append(row)
     return pd.DataFrame(rows)
-
-
-def _has(texts: pd.DataFrame, pattern: FormPattern | None) -> pd.DataFrame:
-    return texts.map(lambda text: pattern is not None and pattern.matches(text))
 
 
 def _share(name: str, k: int, n: int) -> dict[str, float]:
@@ -243,7 +243,9 @@ def _cells(counts: pd.DataFrame) -> dict[tuple[str, str], dict[Hashable, Any]]:
 
 
 def paper_layout(counts: pd.DataFrame) -> str:
-    """Rows of R@1(F) and %(F) by verbalisation, three decimals without padding, no header row (languages in the first line)."""
+    """Rows of R@1(F) and %(F) by verbalisation, three decimals without padding, no header row
+    (languages in the first line).
+    """
     cells, langs, names = (
         _cells(counts),
         list(dict.fromkeys(counts["lang"])),
@@ -296,3 +298,151 @@ def clean_layout(counts: pd.DataFrame) -> str:
             for v in names
         ]
     return booktabs_in_blocks(columns, rows, repeated=2)
+
+
+# ---- forms that agree --------------------------------------------------------------------------
+
+COLUMNS = ("lang", "relation", "gender", "form")
+BLANK = "␣"
+
+
+@dataclass(frozen=True)
+class FormPattern:
+    """Forms of one gender as a pattern. lang: the language by which case is folded; None: the text
+    is taken as it is.
+    """
+
+    pattern: regex.Pattern[str]
+    lang: str | None = None
+
+    def matches(self, text: str) -> bool:
+        """Whether the text has one of the forms."""
+        return (
+            self.pattern.search(text if self.lang is None else fold_case(text, self.lang))
+            is not None
+        )
+
+
+@dataclass(frozen=True)
+class Forms:
+    """The forms of one (language, relation); None where there is no form of that gender."""
+
+    feminine: FormPattern | None
+    masculine: FormPattern | None
+
+
+def read_forms(
+    path: Path = GENDERED_FORMS, *, published: bool = False
+) -> dict[tuple[str, str], Forms]:
+    """(lang, relation) -> forms: whole words in any case, or (published) the paper's strings as
+    they stand, feminine alone.
+    """
+    if not path.is_file():
+        raise UserError(
+            f"no table of forms {path}: give a TSV with the columns {', '.join(COLUMNS)}"
+        )
+    frame = read_table(path.read_bytes(), str(path))
+    lacking = [
+        column
+        for column in (*COLUMNS, *(("published",) if published else ()))
+        if column not in frame
+    ]
+    if lacking:
+        raise UserError(f"{path}: no column {', '.join(lacking)}; it needs {', '.join(COLUMNS)}")
+    for row, gender, form in zip(frame.index, frame["gender"], frame["form"], strict=True):
+        if gender not in ("f", "m") or not form.strip():
+            raise UserError(
+                f"{path}, row {row}: gender '{gender}' and form '{form}'; write f or m, and a form"
+            )
+    found = {}
+    for (lang, relation), rows in frame.groupby(["lang", "relation"], sort=False):
+        if published:
+            strings = [cell.replace(BLANK, " ") for cell in rows["published"] if cell]
+            if strings:
+                found[str(lang), str(relation)] = Forms(
+                    FormPattern(regex.compile("|".join(map(regex.escape, strings)))), None
+                )
+        else:
+            of = {gender: list(rows.loc[rows["gender"] == gender, "form"]) for gender in ("f", "m")}
+            found[str(lang), str(relation)] = Forms(
+                _whole_words(of["f"], str(lang)), _whole_words(of["m"], str(lang))
+            )
+    return found
+
+
+def _whole_words(forms: Sequence[str], lang: str) -> FormPattern | None:
+    if not forms:
+        return None
+    words = "|".join(
+        r"\s+".join(map(regex.escape, fold_case(form, lang).split())) for form in forms
+    )
+    # \w leaves combining marks out, which are part of words in the scripts of India.
+    return FormPattern(regex.compile(rf"(?<![\w\p{{M}}])(?:{words})(?![\w\p{{M}}])"), lang)
+
+
+# ---- where a subject's gender comes from -------------------------------------------------------
+
+FEMALE = ("female", "transgender female", "trans woman")
+MALE = ("male", "transgender male", "trans man")
+PERSON_RELATIONS = ("P19", "P20", "P103", "P108")
+"""Relations of the starter whose subjects are people; elsewhere a noun class says nothing of a
+person.
+"""
+GENDERED_PHRASEBOOKS = ("ru", "cs", "uk", "hr")
+CLASSES = {"f": FEMALE[0], "m": MALE[0]}
+
+
+def read_genders(path: Path) -> dict[str, str]:
+    """id -> gender from a TSV with the columns ``p`` (bare Wikidata id) and ``genderLabel``, as the
+    paper's program reads it.
+    """
+    if not path.is_file():
+        raise UserError(
+            f"no {path}: give a TSV with the columns p and genderLabel, or --gender phrasebook, or"
+            " --gender wikidata"
+        )
+    frame = read_table(path.read_bytes(), str(path))
+    lacking = [column for column in ("p", "genderLabel") if column not in frame]
+    if lacking:
+        raise UserError(
+            f"{path}: no column {', '.join(lacking)}; it needs p (a bare id such as Q42) and"
+            " genderLabel"
+        )
+    found: dict[str, str] = {}
+    for row, uri, gender in zip(frame.index, frame["p"], frame["genderLabel"], strict=True):
+        if found.setdefault(uri, gender) != gender:
+            raise UserError(
+                f"{path}, row {row}: {uri} is '{gender}' here and '{found[uri]}' above; keep one"
+            )
+    return found
+
+
+def phrasebook_genders(
+    langs: Sequence[str] = GENDERED_PHRASEBOOKS, folder: Path = DATA
+) -> dict[str, str]:
+    """id -> gender of the starter's people, from the classes of their names in the phrasebooks
+    whose verbs agree (``f``, ``m``, or finer ones such as ``f-past``; a name that no pattern needs
+    has none). The phrasebooks agree; a test compares them.
+    """
+    people = {
+        fact.sub_uri
+        for fact in read_facts(folder / "facts.tsv")
+        if fact.relation in PERSON_RELATIONS
+    }
+    found: dict[str, str] = {}
+    for lang in langs:
+        for uri, entry in read_entries(folder / "phrasebook" / f"{lang}.tsv").items():
+            name = entry.noun_class.partition("-")[0]
+            if uri in people and name in CLASSES:
+                found.setdefault(uri, CLASSES[name])
+    return found
+
+
+def wikidata_genders(
+    uris: Iterable[str], store: Path, keep: Path, api: str = API
+) -> dict[str, str]:
+    """Ask Wikidata (answers are kept in ``store``) and write a ``gender.tsv`` to ``keep``."""
+    with closing(Wikidata(store, api=api)) as wikidata:
+        genders = wikidata.genders(list(uris))
+    write_genders(genders, keep)
+    return genders

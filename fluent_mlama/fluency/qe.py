@@ -1,8 +1,10 @@
-"""``grammeval.py qe``: fluency scores for every verbalisation, joined to the ranks (Table 5, Figure 2, correlations)."""
+"""``grammeval.py qe``: fluency scores for every verbalisation, joined to the ranks (Table 5, Figure
+2, correlations).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,12 +14,18 @@ from cyclopts import Parameter
 from tabulate import tabulate
 
 from fluent_mlama.console import UserError, note
-from fluent_mlama.fluency.comet import DEFAULT_COMMAND as COMET
-from fluent_mlama.fluency.comet import DEFAULT_MODEL as COMET_MODEL
-from fluent_mlama.fluency.comet import CometJudge
-from fluent_mlama.fluency.joining import fact_gains, relation_gains
-from fluent_mlama.fluency.judging import Judge, probed_models, share_of_copies
-from fluent_mlama.fluency.lm import CIRCULAR, DEFAULT_MODEL, LanguageModelJudge
+from fluent_mlama.fluency.judges import (
+    CIRCULAR,
+    COMET_COMMAND,
+    COMET_MODEL,
+    LM_MODEL,
+    CometJudge,
+    Judge,
+    LanguageModelJudge,
+    probed_models,
+    sentences,
+    share_of_copies,
+)
 from fluent_mlama.fluency.score_files import ScoreFiles, judge_table
 from fluent_mlama.linking import read_unigrams
 from fluent_mlama.options import Count, File, Name
@@ -26,6 +34,7 @@ from fluent_mlama.records.table import format_table, read_table
 from fluent_mlama.reporting.correlations import (
     LENGTH,
     QUALITY,
+    RETRIEVAL,
     over_relations,
     readable,
     within_relations,
@@ -62,9 +71,7 @@ class JudgeOptions:
     """model and scale for heads and captions, where a file does not say"""
     model: Annotated[
         Name | None,
-        Parameter(
-            help=f"lm: as in script.py (default: {DEFAULT_MODEL}); comet: default {COMET_MODEL}"
-        ),
+        Parameter(help=f"lm: as in script.py (default: {LM_MODEL}); comet: default {COMET_MODEL}"),
     ] = None
     linking: str | None = None
     """lm: score of a sentence (default: slor with --unigrams, else mean)"""
@@ -74,7 +81,7 @@ class JudgeOptions:
     """lm: the model that made the dumps, where no run record says"""
     device: Name = "auto"
     dtype: Name = "auto"
-    comet: File = COMET
+    comet: File = COMET_COMMAND
     """comet: the program comet-score"""
     batch_size: Count = 40
     """comet: sentences per forward pass (40 is the paper's)"""
@@ -115,17 +122,15 @@ def write_quality(
         # before the first table is written
         if gains(retrieval, read_quality_gains(qe)).empty:
             raise UserError(
-                f"{qe} has no gain of any language and verbalisation of these dumps; choose others with --langs"
+                f"{qe} has no gain of any language and verbalisation of these dumps; choose others"
+                " with --langs"
             )
     else:
         scores_of, label = scorer_of(folder, selections, judge)
         facts = fact_gains(selections, scores_of)
         qe, scale = options.tables / "qe_gains.tsv", label()
         per_relation = relation_gains(facts)
-        write_text(
-            qe,
-            format_table(per_relation.astype({QUALITY: object, LENGTH: object}).map(str)),
-        )
+        write_text(qe, format_table(per_relation.map(str)))
         note(f"wrote {qe}")
         tell_copies(selections)
     written = [write_qe_table(folder, options, qe, scale)]
@@ -140,7 +145,8 @@ def holds_gains(path: Path | None) -> bool:
     """Whether the file is a TSV of gains by relation rather than of scores."""
     if path is None:
         raise UserError(
-            "--back-end file needs --scores: a folder of *_qe.tsv, a TSV of scores, or a TSV of gains (qe_delta)"
+            "--back-end file needs --scores: a folder of *_qe.tsv, a TSV of scores, or a TSV of"
+            " gains (qe_delta)"
         )
     return (
         path.is_file()
@@ -152,7 +158,7 @@ def holds_gains(path: Path | None) -> bool:
 def scorer_of(
     folder: DumpFolder, selections: list[Selection], options: JudgeOptions
 ) -> tuple[Callable[[RankTable], pd.DataFrame], Callable[[], str]]:
-    """How to get the scores of a table, and what to call them (known for files once they are read)."""
+    """How to get a table's scores, and what to call them (for files known once they are read)."""
     if options.back_end == "file":
         assert options.scores is not None  # `holds_gains` has looked
         files = ScoreFiles(options.scores, options.qe_scale)
@@ -160,7 +166,9 @@ def scorer_of(
     judge = make_judge(folder, selections, options)
 
     def scores_of(table: RankTable) -> pd.DataFrame:
-        """Of the whole dump, so that the file on disk does not hang on which rows and verbalisations a table takes."""
+        """Of the whole dump, so that the file on disk does not hang on which rows and
+        verbalisations a table takes.
+        """
         whole = judge_table(folder.table(table.lang, table.relation), judge, options.out)
         return whole.loc[table.facts.index, list(table.verbalisations)]
 
@@ -174,14 +182,13 @@ def make_judge(folder: DumpFolder, selections: list[Selection], options: JudgeOp
             options.model or COMET_MODEL,
             command=options.comet,
             batch_size=options.batch_size,
-            pairs_a_call=options.pairs_per_call,
+            pairs_per_call=options.pairs_per_call,
             gpus=options.gpus,
         )
-    tables = [table for selection in selections for table in selection.tables.values()]
-    probed = {options.probed: ""} if options.probed else probed_models(folder, tables)
+    probed = {options.probed: ""} if options.probed else probed_models(folder, _tables(selections))
     unigrams = None if options.unigrams is None else read_unigrams(options.unigrams)
     judge = LanguageModelJudge(
-        options.model or DEFAULT_MODEL,
+        options.model or LM_MODEL,
         linking=options.linking,
         unigrams=unigrams,
         probed=probed,
@@ -190,22 +197,68 @@ def make_judge(folder: DumpFolder, selections: list[Selection], options: JudgeOp
     )
     if not probed:
         note(
-            "the dumps do not say which model was probed (--probed does): a judge that is the same model would not be seen"
+            "the dumps do not say which model was probed (--probed does): a judge that is the same"
+            " model would not be seen"
         )
     if judge.circular:
         note(f"{CIRCULAR}; choose another --model to learn something of fluency")
     return judge
 
 
-def tell_copies(selections: list[Selection]) -> None:
+def fact_gains(
+    selections: Sequence[Selection], scores_of: Callable[[RankTable], pd.DataFrame]
+) -> pd.DataFrame:
+    """``lang``, ``verbalisation``, ``relation``, ``sub_uri``, ``obj_uri``, and each fact's gains on
+    the template: ``qe_delta``, ``r1_delta`` (−1, 0, 1), ``length_delta`` (characters). Facts
+    without both scores are left out, and told of.
+    """
+    parts, lacking, whole = [], 0, 0
+    for table in _tables(selections):
+        scores, length = scores_of(table), sentences(table).map(len)
+        hit = (table.rank <= 1).astype(int)
+        for v in (v for v in table.verbalisations if v != "template"):
+            both = scores[v].notna() & scores["template"].notna()
+            lacking, whole = lacking + int((~both).sum()), whole + len(both)
+            cells = {
+                "lang": table.lang,
+                "verbalisation": v,
+                "relation": table.relation,
+                "sub_uri": table.facts["sub_uri"],
+                "obj_uri": table.facts["obj_uri"],
+                QUALITY: scores[v] - scores["template"],
+                RETRIEVAL: hit[v] - hit["template"],
+                LENGTH: length[v] - length["template"],
+            }
+            parts.append(pd.DataFrame(cells)[both])
+    facts = pd.concat(parts, ignore_index=True)
+    if facts.empty:
+        raise UserError("no sentence has a score: are the scores of these dumps?")
+    if lacking:
+        note(
+            f"{lacking} of {whole} sentences have no score, or their template has none; "
+            "they are left out of means and correlations"
+        )
+    return facts
+
+
+def relation_gains(facts: pd.DataFrame) -> pd.DataFrame:
+    """``KEY``, ``qe_delta`` and ``length_delta``: means over facts."""
+    return facts.groupby(KEY, sort=False, as_index=False)[[QUALITY, LENGTH]].mean()
+
+
+def tell_copies(selections: Sequence[Selection]) -> None:
     """One line where many sentences are their English source."""
-    for selection in selections:
-        for table in selection.tables.values():
-            for v, share in share_of_copies(table).items():
-                if share > HIGH_COPIES:
-                    note(
-                        f"{table.name}: {share:.0%} of the {v} sentences are the English source itself; their scores mean nothing"
-                    )
+    for table in _tables(selections):
+        for v, share in share_of_copies(table).items():
+            if share > HIGH_COPIES:
+                note(
+                    f"{table.name}: {share:.0%} of the {v} sentences are the English source itself;"
+                    " their scores mean nothing"
+                )
+
+
+def _tables(selections: Sequence[Selection]) -> list[RankTable]:
+    return [table for selection in selections for table in selection.tables.values()]
 
 
 def write_correlations(
@@ -219,28 +272,16 @@ def write_correlations(
 ) -> list[Path]:
     """``qe_correlations.tsv`` and ``.tex``; printed as well."""
     relations = gains(retrieval, quality)
-    lengths = (
-        facts if facts is not None else fact_gains(selections, lambda table: table.rank * 0.0)
-    )  # lengths are in the dumps
+    # Without scores of facts: lengths are in the dumps all the same.
+    lengths = fact_gains(selections, lambda table: table.rank * 0.0) if facts is None else facts
     relations = relations.merge(relation_gains(lengths)[[*KEY, LENGTH]], how="left", on=KEY)
     found = [("relations", over_relations(relations))]
     if facts is not None:
         found.append(("facts within relations", within_relations(facts)))
     print(f"Gain in R@1 with gain in QE ({scale}): value [95 % interval] p after Holm")
     for points, table in found:
-        print(
-            tabulate(
-                readable(table),
-                [
-                    "lang",
-                    "verbalisation",
-                    f"n {points}",
-                    "Pearson r",
-                    "Spearman rho",
-                    "partial r (length)",
-                ],
-            )
-        )
+        correlations = ("Pearson r", "Spearman rho", "partial r (length)")
+        print(tabulate(readable(table), ["lang", "verbalisation", f"n {points}", *correlations]))
     long = pd.concat(
         [table.assign(points=points, scale=scale) for points, table in found], ignore_index=True
     )
@@ -280,13 +321,20 @@ def _write_tex(
                 row += [Raw(f"{number(record[name], 3)}{star}"), Raw(f"[{low}, {high}]")]
             rows.append(row)
     lines = [
-        f"Correlation of the gain in R@1 with the gain in QE ({scale}), over relations and of facts within relations.",
+        (
+            f"Correlation of the gain in R@1 with the gain in QE ({scale}), over relations and of"
+            " facts within relations."
+        ),
         *(
-            f"{', '.join(s.langs)}: {' '.join(s.relations)}; {rules_text(s.rules, s.tables.values())}; protocol: {s.protocol}."
+            f"{', '.join(s.langs)}: {' '.join(s.relations)};"
+            f" {rules_text(s.rules, s.tables.values())}; protocol: {s.protocol}."
             for s in selections
         ),
-        f"* p < {SIGNIFICANT} after Holm; intervals: over relations, or over objects and subjects within relations.",
+        (
+            f"* p < {SIGNIFICANT} after Holm; intervals: over relations, or over objects and"
+            " subjects within relations."
+        ),
         "partial r: with the gain in sentence length (characters) held fixed.",
-        f"signature: {folder.signature(table for selection in selections for table in selection.tables.values())}",
+        f"signature: {folder.signature(_tables(selections))}",
     ]
     return write_table(tables, "qe_correlations", booktabs(columns, rows[1:]), lines)

@@ -1,7 +1,8 @@
 """Score files ``{lang}_{relation}_qe.tsv``, and judge ``file``: scores that somebody else has made.
 
-The paper's layout: the columns of the dump, then ``{v}_score`` and ``{v}_top_rank`` (the best rank of a correct form) for each
-verbalisation, no index. Ours name the judge in the head, ``gt_score [wmt20-comet-qe-da, z-scores, unbounded]``; both are read.
+The paper's layout: the columns of the dump, then ``{v}_score`` and ``{v}_top_rank`` (the best rank
+of a correct form) for each verbalisation, no index. Ours name the judge in the head, ``gt_score
+[wmt20-comet-qe-da, z-scores, unbounded]``; both are read.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 from fluent_mlama.console import UserError, note
-from fluent_mlama.fluency.judging import Judge, Pair, digest, one_line, sentences, sources
+from fluent_mlama.fluency.judges import Judge, SentencePair, digest, one_line, sentences, sources
 from fluent_mlama.json_text import parse_json
 from fluent_mlama.records.atomic import write_text
 from fluent_mlama.records.benchmark import name_columns
@@ -35,7 +36,8 @@ def file_name(table: RankTable) -> str:
 
 
 def judge_table(table: RankTable, judge: Judge, out: Path) -> pd.DataFrame:
-    """facts × verbalisations: the judge's scores (NaN: none), from ``out`` where an earlier run left just these.
+    """facts × verbalisations: the judge's scores (NaN: none), from ``out`` where an earlier run
+    left just these.
 
     Writes the score file and, beside it, ``…_qe.made.json``: what made it.
     """
@@ -47,7 +49,7 @@ def judge_table(table: RankTable, judge: Judge, out: Path) -> pd.DataFrame:
     )
     texts, english = sentences(table), sources(table)
     asked = [
-        (row, v, Pair(source, text))
+        (row, v, SentencePair(source, text))
         for v in table.verbalisations
         for row, source, text in zip(texts.index, english, texts[v], strict=True)
         if text
@@ -112,8 +114,10 @@ def _layout(table: RankTable, scores: pd.DataFrame, label: str) -> pd.DataFrame:
 
 
 class ScoreFiles:
-    """Judge ``file``. place: a folder or zip of ``{lang}_{relation}_qe.tsv``, or one long TSV with the columns lang, relation,
-    sub_uri, obj_uri, verbalisation and score. label: what made them, where their heads do not say."""
+    """Judge ``file``. place: a folder or zip of ``{lang}_{relation}_qe.tsv``, or one long TSV with
+    the columns lang, relation, sub_uri, obj_uri, verbalisation and score. label: what made them,
+    where their heads do not say.
+    """
 
     LONG = ("lang", "relation", "sub_uri", "obj_uri", "verbalisation", "score")
 
@@ -128,11 +132,13 @@ class ScoreFiles:
             lacking = [column for column in self.LONG if column not in self._long]
             if lacking:
                 raise UserError(
-                    f"{place}: no column {', '.join(lacking)}; give a TSV of scores with these, or one of gains (qe_delta)"
+                    f"{place}: no column {', '.join(lacking)}; give a TSV of scores with these, or"
+                    " one of gains (qe_delta)"
                 )
         else:
             raise UserError(
-                f"no scores at {place}: give a folder of {{lang}}_{{relation}}_qe.tsv, or one TSV with {', '.join(self.LONG)}"
+                f"no scores at {place}: give a folder of {{lang}}_{{relation}}_qe.tsv, or one TSV"
+                f" with {', '.join(self.LONG)}"
             )
         self._heads: set[str] = set()
 
@@ -142,7 +148,9 @@ class ScoreFiles:
         return self._label or "; ".join(sorted(self._heads)) or UNSTATED
 
     def scores(self, table: RankTable) -> pd.DataFrame:
-        """facts × verbalisations: the scores of this dump's facts, found by their ids; NaN where the file has none."""
+        """facts × verbalisations: the scores of this dump's facts, found by their ids; NaN where
+        the file has none.
+        """
         found = self._of_file(table) if self._source is not None else self._of_long(table)
         keys = pd.MultiIndex.from_frame(table.facts[["sub_uri", "obj_uri"]])
         scores = found.reindex(keys)
@@ -154,7 +162,8 @@ class ScoreFiles:
         name = file_name(table)
         if name not in self._source.names():
             raise UserError(
-                f"no {name} in {self.place}: score {table.lang} {table.relation}, or choose with --langs and --relations"
+                f"no {name} in {self.place}: score {table.lang} {table.relation}, or choose with"
+                " --langs and --relations"
             )
         where = self._source.where(name)
         frame = read_table(self._source.read(name), where)
@@ -184,7 +193,8 @@ class ScoreFiles:
             if of_v.empty:
                 what = f"{table.lang} {table.relation} {v}"
                 raise UserError(
-                    f"{self.place}: no score of {what}; choose with --langs, --relations, --verbalisations"
+                    f"{self.place}: no score of {what}; choose with --langs, --relations,"
+                    " --verbalisations"
                 )
             values = _numbers(of_v["score"], str(self.place))
             values.index = _unique_keys(of_v, f"{self.place}: {v}")
@@ -205,12 +215,15 @@ class ScoreFiles:
                 other += int((scored.notna() & (scored != here[v])).sum())
         if other:
             note(
-                f"{where}: {other} sentences are not those of the dump; their scores are of other sentences"
+                f"{where}: {other} sentences are not those of the dump; their scores are of other"
+                " sentences"
             )
 
 
 def _numbers(cells: pd.Series, where: str) -> pd.Series:
-    """The cells as numbers, empty ones and ``nan`` as NaN; anything else is a ``UserError`` that names the row."""
+    """The cells as numbers, empty ones and ``nan`` as NaN; anything else is a ``UserError`` that
+    names the row.
+    """
     values = []
     for row, cell in cells.items():
         try:

@@ -1,7 +1,9 @@
-"""``grammeval.py similarity``: how far each verbalisation is from the template, by chrF and TER (sacrebleu).
+"""``grammeval.py similarity``: how far each verbalisation is from the template, by chrF and TER
+(sacrebleu).
 
-Hypothesis = the verbalisation, reference = the template; sentence level, the mean of each relation, then the mean over relations.
-It is no measure of quality: a template's faults are in the reference. It tells how much was changed, whether by grammar or by words.
+Hypothesis = the verbalisation, reference = the template; sentence level, the mean of each relation,
+then the mean over relations. It is no measure of quality: a template's faults are in the reference.
+It tells how much was changed, whether by grammar or by words.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from sacrebleu.metrics import CHRF, TER
 from tabulate import tabulate
 
 from fluent_mlama.console import note, progress
-from fluent_mlama.fluency.judging import one_line, sentences
+from fluent_mlama.fluency.judges import one_line, sentences
 from fluent_mlama.languages import is_known, language
 from fluent_mlama.records.atomic import write_text
 from fluent_mlama.records.table import format_table
@@ -43,7 +45,9 @@ def similarity(*, options: StatsOptions = StatsOptions()) -> None:
 
 @dataclass(frozen=True)
 class Metrics:
-    """chrF and TER for one language; words without blanks between them are cut into characters for TER."""
+    """chrF and TER for one language; words without blanks between them are cut into characters for
+    TER.
+    """
 
     chrf: CHRF
     ter: TER
@@ -61,53 +65,47 @@ def metrics_for(lang: str) -> Metrics:
 
 
 def measure(table: RankTable, metrics: Metrics) -> pd.DataFrame:
-    """One row a verbalisation (the template left out): means over facts of ``MEASURES``, 0 to 100 (TER may be more)."""
+    """One row a verbalisation (the template left out): means over facts of ``MEASURES``, 0 to 100
+    (TER may be more).
+    """
     texts = {
         "sentence": sentences(table),
         "prompt": pd.DataFrame({v: table.prompts(v).map(one_line) for v in table.verbalisations}),
     }
     rows = []
     for v in (v for v in table.verbalisations if v != "template"):
-        row: dict[str, object] = {
-            "lang": table.lang,
-            "verbalisation": v,
-            "relation": table.relation,
-            "n": len(table),
-        }
+        row = {"lang": table.lang, "verbalisation": v, "relation": table.relation, "n": len(table)}
         for part, of in texts.items():
             pairs = list(zip(of[v], of["template"], strict=True))
-            row[f"chrf_{part}"] = sum(
-                metrics.chrf.sentence_score(h, [r]).score for h, r in pairs
-            ) / len(pairs)
-            row[f"ter_{part}"] = sum(
-                metrics.ter.sentence_score(h, [r]).score for h, r in pairs
-            ) / len(pairs)
+            for name, metric in (("chrf", metrics.chrf), ("ter", metrics.ter)):
+                total = sum(metric.sentence_score(text, [naive]).score for text, naive in pairs)
+                row[f"{name}_{part}"] = total / len(pairs)
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def by_relation(selections: Sequence[Selection]) -> tuple[pd.DataFrame, dict[str, str]]:
-    """``KEY``, ``n``, ``MEASURES``, ``r1_delta`` a (language, verbalisation, relation), and the signature of each language."""
+    """``KEY``, ``n``, ``MEASURES``, ``r1_delta`` a (language, verbalisation, relation), and the
+    signature of each language.
+    """
     parts, signatures = [], {}
     for selection in selections:
         gained = retrieval_gains(selection)
         for lang in selection.langs:
             metrics = metrics_for(lang)
-            tables = progress(
-                selection.of(lang),
-                total=len(selection.relations),
-                unit="relations",
-                label=f"similarity {lang}",
-            )
-            parts += [measure(table, metrics).merge(gained, on=KEY) for table in tables]
+            total, label = len(selection.relations), f"similarity {lang}"
+            for table in progress(selection.of(lang), total=total, unit="relations", label=label):
+                parts.append(measure(table, metrics).merge(gained, on=KEY))
             signatures[lang] = metrics.signature
     return pd.concat(parts, ignore_index=True), signatures
 
 
 def over_relations(frame: pd.DataFrame) -> pd.DataFrame:
-    """A row a (language, verbalisation): means over relations, and Pearson's r of chrF of the prompt with the gain in R@1."""
-    means = frame.groupby(["lang", "verbalisation"], sort=False)[list(MEASURES)].mean()
+    """A row a (language, verbalisation): means over relations, and Pearson's r of chrF of the
+    prompt with the gain in R@1.
+    """
     groups = frame.groupby(["lang", "verbalisation"], sort=False)
+    means = groups[list(MEASURES)].mean()
     means["r"] = pd.Series(
         {key: pearson(group["chrf_prompt"], group["r1_delta"])[0] for key, group in groups}
     )
@@ -122,24 +120,16 @@ def write_similarity(folder: DumpFolder, options: StatsOptions) -> list[Path]:
     path = options.tables / f"{NAME}.tsv"
     write_text(path, format_table(frame.astype(object).map(str)))
     note(f"wrote {path}")
-    print(
-        tabulate(
-            means.to_numpy().tolist(),
-            [*means.columns[:-1], "r(chrF prompt, R@1 gain)"],
-            floatfmt="z.3f",
-        )
-    )
+    names = [*means.columns[:-1], "r(chrF prompt, R@1 gain)"]
+    print(tabulate(means.to_numpy().tolist(), names, floatfmt="z.3f"))
     lines = [
         f"{', '.join(lang for lang, its in signatures.items() if its == one)}: {one}"
         for one in dict.fromkeys(signatures.values())
     ]
     print("\n".join(lines))
     heads = {"chrf": r"chrF $\uparrow$", "ter": r"TER $\downarrow$"}
-    columns = [
-        Column("", "l"),
-        Column("", "l"),
-        *(Column(part, group=Raw(head)) for head in heads.values() for part in PARTS),
-    ]
+    columns = [Column("", "l"), Column("", "l")]
+    columns += [Column(part, group=Raw(head)) for head in heads.values() for part in PARTS]
     columns.append(Column(Raw("$r$")))
     rows = [
         [
@@ -152,8 +142,6 @@ def write_similarity(folder: DumpFolder, options: StatsOptions) -> list[Path]:
     ]
     titles = [caption("Similarity to the template", selection) for selection in selections]
     more = ["r: Pearson over relations of the prompt's chrF with the gain in R@1.", *lines]
-    signature = f"signature: {folder.signature(table for selection in selections for table in selection.tables.values())}"
-    return [
-        write_table(options.tables, NAME, booktabs(columns, rows), [*titles, *more, signature]),
-        path,
-    ]
+    tables = [table for selection in selections for table in selection.tables.values()]
+    remarks = [*titles, *more, f"signature: {folder.signature(tables)}"]
+    return [write_table(options.tables, NAME, booktabs(columns, rows), remarks), path]
