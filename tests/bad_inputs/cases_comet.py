@@ -35,7 +35,7 @@ CASES = [
     Case(
         "COMET that cannot be run",
         COMET,
-        "comet-score does not start (Permission denied): install COMET anew with `make comet`",
+        "comet-score does not start (Permission denied): install COMET again with `make comet`",
         put("comet-score", "no program"),
     ),
     Case(
