@@ -27,10 +27,8 @@ from fluent_mlama.scoring.causal import CausalScorer
 from fluent_mlama.zhoblimp.data import read_pairs
 from fluent_mlama.zhoblimp.evaluate import chosen_rows
 from fluent_mlama.zhoblimp.generator import Generator
-from fluent_mlama.zhoblimp.models import Target, load
-from fluent_mlama.zhoblimp.paradigm import read_paradigms
-from fluent_mlama.zhoblimp.phrases import read_phrases
-from fluent_mlama.zhoblimp.scores import requests_of
+from fluent_mlama.zhoblimp.paradigm import read_paradigms, read_phrases
+from fluent_mlama.zhoblimp.scores import Target, load, requests_of
 from fluent_mlama.zhoblimp.vocabulary import read_vocabulary
 
 TOLERANCE = 5e-4
@@ -95,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"generation: {full} of {templates} templates gave 300 pairs in {seconds:.1f} s", flush=True
     )
     rows = chosen_rows(read_pairs(parsed.data / "ZhoBLiMP.tar.gz"), parsed.per_paradigm)
-    scorer = load(Target(parsed.model, parsed.model, None), LoadOptions(dtype="float32"))
+    scorer = load(Target(parsed.model, parsed.model), LoadOptions(dtype="float32"))
     sentences = [text for row in rows for text in (row.good, row.bad)]
     for _ in (
         scorer.score(requests_of(rows[:8]), tokenisation="joint"),

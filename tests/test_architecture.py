@@ -188,7 +188,7 @@ CASE_OF_ITS_OWN = {
     "fluent_mlama/cpopqa/calendars.py": "yes and no",
     "fluent_mlama/zhoblimp/generator.py": "the first letter of an English or German sentence",
     "fluent_mlama/zhoblimp/matcher.py": "the same letter, read back",
-    "fluent_mlama/zhoblimp/training/sizes.py": "units of numbers",
+    "fluent_mlama/zhoblimp/train.py": "units of numbers",
 }
 """Where case is none of a language's text, and why. Everything else compares by ``fluent_mlama.languages.fold_case``."""
 CASE = re.compile(

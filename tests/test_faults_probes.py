@@ -29,8 +29,7 @@ pause = float(os.environ["PAUSE"])
 ZHOBLIMP = (
     BEGIN
     + """
-import fluent_mlama.zhoblimp.evaluate as evaluate
-import fluent_mlama.zhoblimp.models as models
+import fluent_mlama.zhoblimp.scores as scores
 from fluent_mlama.zhoblimp.__main__ import main
 from tests.test_zhoblimp_evaluate import CharacterScorer
 
@@ -39,8 +38,8 @@ class Slow(CharacterScorer):
         time.sleep(pause)
         return super().score_pack(*arguments)
 
-models.model_identity = lambda *_: "first"
-evaluate.load = lambda target, **_: Slow(lambda text, end: -(ord(text[end]) % 13) / 7 - end)
+scores.model_identity = lambda *_: "first"
+scores.load = lambda *_: Slow(lambda text, end: -(ord(text[end]) % 13) / 7 - end)
 """
 )
 CPOPQA = (

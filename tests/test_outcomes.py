@@ -19,8 +19,7 @@ from fluent_mlama.records.dump import write_dump
 from fluent_mlama.reporting.comparing import Settings
 from fluent_mlama.reporting.loading import open_dumps
 from fluent_mlama.reporting.outcomes import compare_outcomes, outcomes_of_dumps
-from fluent_mlama.zhoblimp import outcomes as zhoblimp
-from fluent_mlama.zhoblimp.measures import by_paradigm, make_result
+from fluent_mlama.zhoblimp.measures import by_paradigm, make_result, outcomes_of
 from tests.small_dumps import small_dump
 
 SETTINGS = Settings(resamples=200)
@@ -47,7 +46,7 @@ def pairs() -> Outcomes:
     columns += ["good_ids", "bad_ids", "good_logprobs", "bad_logprobs"]
     result = make_result("m", pd.DataFrame(rows, columns=columns))
     functions = [parse_linking("lp"), parse_linking("mean")]
-    made = zhoblimp.outcomes_of([result], functions, "sig")
+    made = outcomes_of([result], functions, "sig")
     own = by_paradigm(result, functions)["lp"].mean()
     values, _ = compare_outcomes(made, "lp", SETTINGS)
     assert values.set_index("condition").loc["lp", "value"] == pytest.approx(own)

@@ -16,10 +16,10 @@ from fluent_mlama.reader import MLama
 from fluent_mlama.records.dump import dump_name
 from fluent_mlama.records.names import is_file_name
 from fluent_mlama.records.source import open_source
-from fluent_mlama.zhoblimp.evaluate import place_of
 from fluent_mlama.zhoblimp.generate import output_names
-from fluent_mlama.zhoblimp.models import Target
 from fluent_mlama.zhoblimp.paradigm import Paradigm, parse_paradigm
+from fluent_mlama.zhoblimp.scores import Place as ModelPlace
+from fluent_mlama.zhoblimp.scores import Target
 
 UP = (
     "../../x",
@@ -82,7 +82,7 @@ def test_names_that_a_person_chooses_are_made_harmless(name: str, tmp_path: Path
         Place(out, name or "m", "tyq", name or "t").file("ru", "P19"),
         Store(out, name).lines,
         Store(out, name).run,
-        place_of(out, Target(name, name, name)).scores,
+        ModelPlace.of(out, Target(name, name, name)).scores,
     ]
     for path in paths:
         assert path.resolve().is_relative_to(out.resolve()), path

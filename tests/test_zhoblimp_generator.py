@@ -12,13 +12,23 @@ import pytest
 
 from fluent_mlama.console import UserError
 from fluent_mlama.zhoblimp.__main__ import main
+from fluent_mlama.zhoblimp.check import find_remarks
 from fluent_mlama.zhoblimp.data import read_pairs
 from fluent_mlama.zhoblimp.generator import Generator
-from fluent_mlama.zhoblimp.lint import lint
 from fluent_mlama.zhoblimp.matcher import BAD_AGREEMENT, BLANK_COUNTS, Matcher
-from fluent_mlama.zhoblimp.paradigm import Paradigm, check_paradigm, parse_paradigm, read_paradigms
-from fluent_mlama.zhoblimp.phrases import parse_phrases, read_phrases
-from fluent_mlama.zhoblimp.rules import Agreement, Lexical, Literals, PhraseRule, parse_position
+from fluent_mlama.zhoblimp.paradigm import (
+    Agreement,
+    Lexical,
+    Literals,
+    Paradigm,
+    PhraseRule,
+    check_paradigm,
+    parse_paradigm,
+    parse_phrases,
+    parse_position,
+    read_paradigms,
+    read_phrases,
+)
 from fluent_mlama.zhoblimp.vocabulary import parse_vocabulary, read_vocabulary
 
 WORDS = """expression\tpos\tsubcat\tgender\tclassifier\ttran_verb
@@ -307,7 +317,7 @@ def test_lint_finds_the_noise_of_the_published_pairs(published: Path) -> None:
             if one.uid == raising
         ]
     }
-    remarks = lint(read_pairs(folder / "ZhoBLiMP.tar.gz"), fitting)
+    remarks = find_remarks(read_pairs(folder / "ZhoBLiMP.tar.gz"), fitting)
     counts = {(remark.uid, remark.kind): remark.count for remark in remarks}
     assert sum(remark.count for remark in remarks if remark.kind == "bad sentence repeated") == 372
     assert counts[raising, "classifier after a determiner that has one"] == 81
@@ -323,7 +333,7 @@ def test_a_uid_that_stands_twice_is_named_with_both_files(tmp_path: Path) -> Non
     for name in ("x", "y"):
         text = json.dumps({"uid": "same", "good_rule": ["pos:VV"], "bad_rule": ["pos:NN"]})
         (tmp_path / "paradigms" / f"{name}.json").write_text(text, encoding="utf-8")
-    with pytest.raises(UserError, match=r"y\.json: UID 'same' \(user ''\) also stands in x\.json"):
+    with pytest.raises(UserError, match=r"y\.json: UID 'same' \(user ''\) is also in x\.json"):
         main(
             ["generate", "--templates", str(tmp_path / "paradigms"), "--out", str(tmp_path / "out")]
         )

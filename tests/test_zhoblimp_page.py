@@ -21,11 +21,10 @@ import pytest
 from fluent_mlama.console import UserError
 from fluent_mlama.scoring.embedded import embedded_gguf
 from fluent_mlama.zhoblimp.generate import CONTENT
-from fluent_mlama.zhoblimp.page.draft import Draft, differences, generate
-from fluent_mlama.zhoblimp.page.guide import TEXT
+from fluent_mlama.zhoblimp.page.app import GUIDE
 from fluent_mlama.zhoblimp.page.projects import NEW, ChangedElsewhere, Projects
-from fluent_mlama.zhoblimp.page.workbench import Workbench
-from fluent_mlama.zhoblimp.phrases import parse_phrases
+from fluent_mlama.zhoblimp.page.workbench import Draft, Workbench, differences, generate
+from fluent_mlama.zhoblimp.paradigm import parse_phrases
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = [
@@ -39,7 +38,7 @@ SERVER = """
 import sys
 from pathlib import Path
 from fluent_mlama.zhoblimp.measures import make_result
-from fluent_mlama.zhoblimp.page.app import serve
+from fluent_mlama.zhoblimp.page.app import serve_page
 import pandas as pd
 def score(rows):
     names = ["uid", "phenomenon", "number", "good", "bad"]
@@ -48,7 +47,7 @@ def score(rows):
         texts[f"{side}_ids"] = [list(map(ord, text)) for text in texts[side]]
         texts[f"{side}_logprobs"] = [[-1.0] * len(text) for text in texts[side]]
     return make_result("one-per-character", texts)
-serve(Path(sys.argv[1]), int(sys.argv[2]), score)
+serve_page(Path(sys.argv[1]), int(sys.argv[2]), score)
 """
 
 
@@ -191,7 +190,7 @@ def test_differences_are_marked_by_characters_or_words() -> None:
 def test_the_helps_examples_work(tmp_path: Path) -> None:
     made = bench(tmp_path)
     examples = re.findall(
-        r"\*\*(?:Passive|Classifier|Gender)[^|]*\| row \|.*?\n\n", TEXT, re.DOTALL
+        r"\*\*(?:Passive|Classifier|Gender)[^|]*\| row \|.*?\n\n", GUIDE, re.DOTALL
     )
     assert len(examples) == 3
     for example in examples:
@@ -205,7 +204,7 @@ def test_the_helps_examples_work(tmp_path: Path) -> None:
 
 
 def test_the_helps_phrases_are_phrases() -> None:
-    written = re.findall(r"`(\{.*?\})`", TEXT, re.DOTALL)
+    written = re.findall(r"`(\{.*?\})`", GUIDE, re.DOTALL)
     assert len(written) == 1 and list(parse_phrases(written[0])) == ["Worker", "Name"]
 
 

@@ -16,15 +16,15 @@ from fluent_mlama.options import LoadOptions
 from fluent_mlama.zhoblimp.data import PairRow, read_pairs
 from fluent_mlama.zhoblimp.evaluate import chosen_rows
 from fluent_mlama.zhoblimp.measures import make_result
-from fluent_mlama.zhoblimp.models import Target, load
-from fluent_mlama.zhoblimp.scores import Place, requests_of, score_pairs
-from fluent_mlama.zhoblimp.serve import ModelOnDemand
-from fluent_mlama.zhoblimp.training.sizes import configuration
-from fluent_mlama.zhoblimp.training.tokenizer import make_tokenizer
+from fluent_mlama.zhoblimp.page import ModelOnDemand
+from fluent_mlama.zhoblimp.scores import Place, Target, load, requests_of, score_pairs
+from fluent_mlama.zhoblimp.train import configuration
+from fluent_mlama.zhoblimp.training import make_tokenizer
 
 if TYPE_CHECKING:
     from fluent_mlama.scoring.causal import CausalScorer
 
+CPU = LoadOptions(device="cpu", dtype="float32")
 TEXTS = ["我把书看完了。", "我看完了书把。", "他看书。", "我们看书了。", "我们书看了。"]
 ROWS = [
     PairRow("a", "p", good, bad, n, {})
@@ -67,9 +67,7 @@ def plainly(scorer: Any, text: str, first: int) -> float:
 @pytest.mark.parametrize("kind", ["adds", "leaves", "none"])
 def test_bos_stands_once_in_front_and_eos_where_there_is_no_bos(kind: str, tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "model", kind)
-    scorer = load(
-        Target(str(folder), str(folder), None), LoadOptions(device="cpu", dtype="float32")
-    )
+    scorer = load(Target(str(folder), str(folder)), CPU)
     first = 2 if kind == "none" else 1
     frame = score_pairs(scorer, ROWS, Place(tmp_path / "out", "main"), "tiny")
     for row in frame.itertuples():
@@ -100,9 +98,7 @@ def test_the_page_scores_with_a_model_that_it_loads_once(tmp_path: Path) -> None
 
 def test_a_sentence_too_long_for_the_model_is_named_and_not_cut(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "model", "leaves", context=6)
-    scorer = load(
-        Target(str(folder), str(folder), None), LoadOptions(device="cpu", dtype="float32")
-    )
+    scorer = load(Target(str(folder), str(folder)), CPU)
     with pytest.raises(UserError, match="a: pair 0 cannot be scored by tiny"):
         score_pairs(scorer, ROWS, Place(tmp_path / "out", "main"), "tiny")
 

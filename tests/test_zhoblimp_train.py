@@ -19,14 +19,14 @@ from fluent_mlama.zhoblimp.__main__ import main
 from fluent_mlama.zhoblimp.data import read_pairs
 from fluent_mlama.zhoblimp.evaluate import corpus_unigrams
 from fluent_mlama.zhoblimp.generate import CONTENT
-from fluent_mlama.zhoblimp.training.sizes import (
+from fluent_mlama.zhoblimp.train import (
     SIZES,
     checkpoint_steps,
     configuration,
     parse_tokens,
     tokens_of,
 )
-from fluent_mlama.zhoblimp.training.tokenizer import make_tokenizer
+from fluent_mlama.zhoblimp.training import make_tokenizer
 
 LINES = ["我把书看完了。", "他看书。", "我们看书了。"]
 
@@ -38,13 +38,13 @@ def test_amounts_of_tokens_and_checkpoints() -> None:
         50_000,
         7,
     ]
-    assert checkpoint_steps("100, 1k", 2000, 64) == {2: 128, 16: 1024, 32: 2048}
+    assert checkpoint_steps(("100", "1k"), 2000, 64) == {2: 128, 16: 1024, 32: 2048}
     assert tokens_of("tokens-000000001024") == 1024 and tokens_of("step5") is None
     for wrong in ("", "3X", "-1", "0"):
-        with pytest.raises(UserError, match="is no amount of tokens"):
+        with pytest.raises(UserError, match="is not an amount of tokens"):
             parse_tokens(wrong)
     with pytest.raises(UserError, match="--checkpoints asks for 3000"):
-        checkpoint_steps("3k", 2000, 64)
+        checkpoint_steps(["3k"], 2000, 64)
 
 
 @pytest.mark.parametrize("size", ["14M", "70M", "160M", "410M", "1B", "1.4B"])
@@ -123,23 +123,23 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(
     import torch
     from safetensors.torch import load_file
 
-    from fluent_mlama.zhoblimp.training import loop
+    from fluent_mlama.zhoblimp.training import Checkpoints
 
     undisturbed, disturbed = tmp_path / "a", tmp_path / "b"
     for folder in (undisturbed, disturbed):
         folder.mkdir()
     assert main(words(undisturbed, "--checkpoints", "512")) == 0
-    whole: Callable[..., None] = loop.Checkpoints.on_step_end
+    whole: Callable[..., None] = Checkpoints.on_step_end
 
     def stop(self: Any, args: Any, state: Any, control: Any, **more: Any) -> None:
         whole(self, args, state, control, **more)
         if state.global_step == 10:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(loop.Checkpoints, "on_step_end", stop)
+    monkeypatch.setattr(Checkpoints, "on_step_end", stop)
     with pytest.raises(KeyboardInterrupt):
         main(words(disturbed, "--checkpoints", "512"))
-    monkeypatch.setattr(loop.Checkpoints, "on_step_end", whole)
+    monkeypatch.setattr(Checkpoints, "on_step_end", whole)
     assert main(words(disturbed, "--checkpoints", "512")) == 0
     names = ["tokens-000000000512", "tokens-000000001024"]
     assert [path.name for path in sorted((disturbed / "out").glob("tokens-*"))] == names

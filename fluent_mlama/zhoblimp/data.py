@@ -1,4 +1,7 @@
-"""Minimal pairs on disk: JSONL in the layout of BLiMP and ZhoBLiMP, one file a paradigm, in a folder or a tar archive."""
+"""Minimal pairs on disk: JSONL in the layout of BLiMP and ZhoBLiMP, one file per paradigm.
+
+The files are in a folder or a tar archive.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ from typing import Any
 
 from fluent_mlama.console import UserError
 from fluent_mlama.json_text import parse_json
-from fluent_mlama.records.atomic import write_text
 from fluent_mlama.zhoblimp.vocabulary import decode_utf8
 
 _KEYS = ("UID", "phenomenon", "sentence_good", "sentence_bad", "pairID")
@@ -31,7 +33,7 @@ class PairRow:
 
 
 def read_pairs(path: Path) -> dict[str, list[PairRow]]:
-    """Paradigms in name order: uid -> rows in file order. Bad rows and doubled UIDs are ``UserError``s naming the row."""
+    """uid -> rows in file order. Bad rows and doubled UIDs are ``UserError``s naming the row."""
     paradigms: dict[str, list[PairRow]] = {}
     origin: dict[str, str] = {}
     for name, text in _files(path):
@@ -40,7 +42,8 @@ def read_pairs(path: Path) -> dict[str, list[PairRow]]:
                 row = _parse(line, f"{name}: row {number}")
                 if origin.setdefault(row.uid, name) != name:
                     raise UserError(
-                        f"{name}: row {number}: UID '{row.uid}' also stands in {origin[row.uid]}; rename one of them"
+                        f"{name}: row {number}: UID '{row.uid}' is also in {origin[row.uid]}; "
+                        "rename one of them"
                     )
                 paradigms.setdefault(row.uid, []).append(row)
     if not paradigms:
@@ -50,13 +53,13 @@ def read_pairs(path: Path) -> dict[str, list[PairRow]]:
     return paradigms
 
 
-def write_pairs(path: Path, uid: str, phenomenon: str, pairs: Sequence[tuple[str, str]]) -> None:
-    """Write one paradigm's file with the published keys in the published order."""
-    rows = (
-        dict(zip(_KEYS, (uid, phenomenon, good, bad, number), strict=True))
-        for number, (good, bad) in enumerate(pairs)
-    )
-    write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+def jsonl_of(uid: str, phenomenon: str, pairs: Sequence[tuple[str, str]]) -> str:
+    """One paradigm's file, with the published keys in the published order."""
+    lines = []
+    for number, (good, bad) in enumerate(pairs):
+        row = dict(zip(_KEYS, (uid, phenomenon, good, bad, number), strict=True))
+        lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+    return "".join(lines)
 
 
 def _parse(line: str, where: str) -> PairRow:
@@ -73,11 +76,11 @@ def _parse(line: str, where: str) -> PairRow:
             row["UID"], phenomenon, row["sentence_good"], row["sentence_bad"], int(str(number)), row
         )
     except ValueError:
-        raise UserError(f"{where}: pairID '{number}' is no number") from None
+        raise UserError(f"{where}: pairID '{number}' is not a number") from None
 
 
 def _files(path: Path) -> Iterator[tuple[str, str]]:
-    """(file name, text) of every .jsonl in a folder (one level) or a tar archive, or of one file, in name order."""
+    """(file name, text) of every .jsonl of a folder or tar archive, or of one file, in name order."""
     if path.is_dir():
         for file in sorted(path.glob("*.jsonl")):
             yield file.name, decode_utf8(file.read_bytes(), file.name)
@@ -86,20 +89,16 @@ def _files(path: Path) -> Iterator[tuple[str, str]]:
     elif path.is_file():
         try:
             with tarfile.open(path) as archive:
-                members = sorted(
-                    (member for member in archive if _is_pairs(member)),
-                    key=lambda member: member.name,
-                )
-                for member in members:
+                members = [member for member in archive if _is_pairs(member)]
+                for member in sorted(members, key=lambda member: member.name):
                     content = archive.extractfile(member)
-                    if content is not None:
-                        yield (
-                            PurePosixPath(member.name).name,
-                            decode_utf8(content.read(), member.name),
-                        )
+                    assert content is not None  # it is a regular file
+                    name = PurePosixPath(member.name).name
+                    yield name, decode_utf8(content.read(), member.name)
         except (tarfile.TarError, EOFError, OSError) as error:
             raise UserError(
-                f"{path}: not a readable tar archive ({error}); give a folder, a .jsonl file or a .tar.gz"
+                f"{path}: not a readable tar archive ({error}); "
+                "give a folder, a .jsonl file or a .tar.gz"
             ) from None
     else:
         raise UserError(f"no minimal pairs at {path}; check the path")

@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fluent_mlama.languages import capitalize
-from fluent_mlama.zhoblimp.paradigm import Paradigm
-from fluent_mlama.zhoblimp.phrases import Phrases
-from fluent_mlama.zhoblimp.rules import (
+from fluent_mlama.zhoblimp.paradigm import (
     Agreement,
     Alternative,
     Lexical,
     Literals,
+    Paradigm,
     PhraseRule,
+    Phrases,
     with_conditions,
 )
 from fluent_mlama.zhoblimp.vocabulary import Entry, Vocabulary

@@ -15,9 +15,15 @@ from unicodedata import normalize
 
 from fluent_mlama.languages import capitalize
 from fluent_mlama.zhoblimp.generator import ANY_LANGUAGE, Item, agrees, join_words
-from fluent_mlama.zhoblimp.paradigm import Paradigm
-from fluent_mlama.zhoblimp.phrases import Phrases
-from fluent_mlama.zhoblimp.rules import Alternative, Lexical, Literals, Position, with_conditions
+from fluent_mlama.zhoblimp.paradigm import (
+    Alternative,
+    Lexical,
+    Literals,
+    Paradigm,
+    Phrases,
+    Position,
+    with_conditions,
+)
 from fluent_mlama.zhoblimp.vocabulary import Conditions, Entry, Vocabulary
 
 

@@ -1,20 +1,22 @@
-"""What the scores of pairs say: every linking function from the same log-probabilities, accuracy in every grouping.
+"""What the scores of pairs say: every linking function from the same log-probabilities.
 
 A pair is right if the good sentence scores strictly higher; a tie is an error, and ties are counted.
-Length is the number of scored tokens, counted and never guessed from the values.
+Length is the number of scored tokens. Accuracy comes in every grouping, as tables and as outcomes.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from fluent_mlama.console import UserError, split_list
+from fluent_mlama.console import UserError
 from fluent_mlama.linking import (
     Evidence,
     Linking,
@@ -23,34 +25,49 @@ from fluent_mlama.linking import (
     evidence,
     parse_linking,
 )
+from fluent_mlama.outcomes import Measure, Outcomes, outcome_rows
+from fluent_mlama.records.atomic import write_text
+from fluent_mlama.zhoblimp.data import PairRow
+from fluent_mlama.zhoblimp.evaluate import DEFAULTS
 
 EQUAL, GOOD_LONGER, BAD_LONGER = "equal length", "good is longer", "bad is longer"
 LENGTHS = (EQUAL, GOOD_LONGER, BAD_LONGER)
-DEFAULTS = "lp,mean,slln,log,penlp,normlp,slor,morcela,per-char"
 SWEEP = tuple(round(step / 20, 2) for step in range(21))
+ACCURACY = Measure("accuracy", cutoff=1)
+_PUBLISHED_KEYS = {
+    "lp": "lp",
+    "mean": "mean_lp",
+    "slor": "slor",
+    "penlp": "pen_lp",
+    "normlp": "norm_lp",
+    "per-char": "per_char_lp",
+}
 
 
-def linking_functions(names: str) -> list[Linking]:
-    """``all``: the defaults and the published grids (10 exponents, 3 log shifts, 110 MORCELA settings); else a list."""
-    if names != "all":
-        functions = [parse_linking(name) for name in split_list(names)]
-        if not functions:
-            raise UserError(
-                "--linking names no function; say e.g. --linking lp,mean,slln:0.5, or all"
-            )
-        if any(one.needs == "prior" for one in functions):
-            raise UserError(
-                "--linking pmi compares a prompt with none, and a minimal pair has no prompt; leave it out"
-            )
-        return list(dict.fromkeys(functions))
-    grid = [f"slln:{step / 10}" for step in range(1, 10)] + ["log:1", "log:10", "log:100"]
-    grid += [f"morcela:{beta / 10}:{gamma}" for beta in range(1, 11) for gamma in range(0, 21, 2)]
-    return list(dict.fromkeys(parse_linking(name) for name in split_list(DEFAULTS) + grid))
+def linking_functions(names: Sequence[str]) -> list[Linking]:
+    """The named functions; ``all``: the defaults and the published grids.
+
+    The grids are 9 exponents of slln, 3 shifts of log and 110 settings of MORCELA.
+    """
+    if "all" in names:
+        grid = [f"slln:{step / 10}" for step in range(1, 10)] + ["log:1", "log:10", "log:100"]
+        for beta in range(1, 11):
+            grid += [f"morcela:{beta / 10}:{gamma}" for gamma in range(0, 21, 2)]
+        names = [*DEFAULTS, *grid]
+    functions = [parse_linking(name) for name in names]
+    if any(one.needs == "prior" for one in functions):
+        raise UserError(
+            "--linking pmi compares a prompt with none, and a minimal pair has no prompt; leave it out"
+        )
+    return list(dict.fromkeys(functions))
 
 
 @dataclass
 class Result:
-    """One model's scores. frame: a row a pair with ``uid``, ``phenomenon``, ``length``; good, bad: the evidence, row by row."""
+    """One model's scores.
+
+    frame: one row per pair, with ``uid``, ``phenomenon``, ``length``. good, bad: the evidence, row by row.
+    """
 
     label: str
     frame: pd.DataFrame
@@ -79,15 +96,15 @@ class Result:
 
 
 def make_result(label: str, frame: pd.DataFrame, unigrams: Unigrams | None = None) -> Result:
-    """Sums, lengths and unigram sums of stored scores. Without a unigram table the pairs' own sentences are counted."""
+    """Sums, lengths and unigram sums of stored scores.
+
+    Without a unigram table the pairs' own sentences are counted.
+    """
     if unigrams is None:
-        ids = (
-            token
-            for side in ("good_ids", "bad_ids")
-            for sentence in frame[side]
-            for token in sentence
-        )
-        unigrams = count_unigrams(ids, "toy: the pairs' own sentences")
+        tokens: list[int] = []
+        for ids in [*frame["good_ids"], *frame["bad_ids"]]:
+            tokens += ids
+        unigrams = count_unigrams(tokens, "toy: the pairs' own sentences")
     sides = {}
     for side in ("good", "bad"):
         sides[side] = evidence(
@@ -116,7 +133,7 @@ def by_paradigm(result: Result, functions: Sequence[Linking]) -> pd.DataFrame:
 
 
 def by_phenomenon(result: Result, functions: Sequence[Linking]) -> pd.DataFrame:
-    """Index phenomenon: paradigms, pairs, and the mean of the paradigms' accuracies under each function."""
+    """Index phenomenon: paradigms, pairs, and the mean accuracy of the paradigms per function."""
     paradigms = by_paradigm(result, functions)
     groups = paradigms.groupby("phenomenon", sort=True)
     table = groups[[one.name for one in functions]].mean()
@@ -137,28 +154,33 @@ def by_length(result: Result, functions: Sequence[Linking]) -> pd.DataFrame:
 def overall(
     result: Result, functions: Sequence[Linking], human: Mapping[str, float]
 ) -> pd.DataFrame:
-    """A row a function: micro (over pairs), macro over paradigms and over phenomena, ties, rank correlation with people."""
+    """One row per function: micro (over pairs), macro over paradigms and over phenomena, ties,
+    rank correlation with people."""
     paradigms, phenomena = by_paradigm(result, functions), by_phenomenon(result, functions)
     rows = []
     for one in functions:
         correlation, joined = agreement(paradigms[one.name], human)
-        row = {
-            "model": result.label,
-            "function": one.name,
-            "pairs": len(result.frame),
-            "micro": result.correct(one).mean(),
-        }
-        row |= {
-            "macro paradigms": paradigms[one.name].mean(),
-            "macro phenomena": phenomena[one.name].mean(),
-            "ties": result.ties(one),
-        }
-        rows.append(row | {"human rho": correlation, "human paradigms": joined})
+        rows.append(
+            {
+                "model": result.label,
+                "function": one.name,
+                "pairs": len(result.frame),
+                "micro": result.correct(one).mean(),
+                "macro paradigms": paradigms[one.name].mean(),
+                "macro phenomena": phenomena[one.name].mean(),
+                "ties": result.ties(one),
+                "human rho": correlation,
+                "human paradigms": joined,
+            }
+        )
     return pd.DataFrame(rows)
 
 
 def agreement(accuracy: pd.Series, human: Mapping[str, float]) -> tuple[float, int]:
-    """Spearman's rank correlation with people's accuracy, joined on the uid, and over how many paradigms. NaN if undefined."""
+    """Spearman's rank correlation with people's accuracy, and over how many shared paradigms.
+
+    NaN where it is undefined.
+    """
     joined = [uid for uid in accuracy.index if uid in human]
     ours, theirs = [float(accuracy[uid]) for uid in joined], [human[uid] for uid in joined]
     if len(joined) < 3 or len(set(ours)) < 2 or len(set(theirs)) < 2:
@@ -177,3 +199,88 @@ def sweep(result: Result) -> pd.DataFrame:
             row[length] = correct[inside].mean() if inside.any() else float("nan")
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def published_key(function: Linking) -> str:
+    """The name that the published result files give a function: ``pow0.5_norm_lp``, ``morcela_0.5_4``."""
+    parameters = "_".join(f"{value:g}" for value in function.parameters)
+    if function.kind == "slln":
+        return f"pow{parameters}_norm_lp"
+    if function.kind == "log":
+        return f"log{parameters}_norm_lp"
+    return f"morcela_{parameters}" if function.kind == "morcela" else _PUBLISHED_KEYS[function.kind]
+
+
+def write_pairs_with_scores(
+    path: Path, rows: Sequence[PairRow], result: Result, functions: Sequence[Linking]
+) -> None:
+    """One line per pair: the input row, ``length``, tokens, unigram sums, each function's two scores.
+
+    MORCELA's grid is left out of long lists: its 110 settings follow from lp, unigram and tokens.
+    """
+    shown = [one for one in functions if len(functions) <= 40 or one.kind != "morcela"]
+    scores = {published_key(one): result.scores(one) for one in shown}
+    lines = []
+    for index, row in enumerate(rows):
+        record = {**row.source, "length": result.frame["length"].iloc[index]}
+        for side, known in (("good", result.good), ("bad", result.bad)):
+            unigram = known.unigram
+            record[f"tokens_{side}"] = int(known.tokens[index])
+            record[f"unigram_{side}"] = None if unigram is None else float(unigram[index])
+        for key, (good, bad) in scores.items():
+            record[f"{key}_good"], record[f"{key}_bad"] = float(good[index]), float(bad[index])
+        lines.append(json.dumps(record, ensure_ascii=False) + "\n")
+    write_text(path, "".join(lines))
+
+
+def make_tables(
+    results: Sequence[Result], functions: Sequence[Linking], human: Mapping[str, float]
+) -> dict[str, pd.DataFrame]:
+    """All tables by file name, the models one below the other. The grids are in ``overall`` only."""
+    main = main_functions(functions)
+    every = [overall(result, functions, human) for result in results]
+    tables = {
+        "overall": pd.concat(every, ignore_index=True),
+        "alpha": pd.concat([sweep(result) for result in results], ignore_index=True),
+    }
+    groupings = {"phenomena": by_phenomenon, "paradigms": by_paradigm, "length": by_length}
+    for name, make in groupings.items():
+        parts = []
+        for result in results:
+            part = make(result, main).reset_index()
+            part.insert(0, "model", result.label)
+            parts.append(part)
+        tables[name] = pd.concat(parts, ignore_index=True)
+    if human:
+        tables["paradigms"]["human"] = [
+            human.get(uid, float("nan")) for uid in tables["paradigms"]["uid"]
+        ]
+    return tables
+
+
+def main_functions(functions: Sequence[Linking]) -> list[Linking]:
+    """One function of each kind, the first named: what fits on a page."""
+    kinds: dict[str, Linking] = {}
+    for one in functions:
+        kinds.setdefault(one.kind, one)
+    return list(kinds.values())
+
+
+def outcomes_of(
+    results: Sequence[Result], functions: Sequence[Linking], signature: str
+) -> Outcomes:
+    """Outcomes: an item is a pair, a condition a linking function (of a model, where several).
+
+    Right is rank 1 of 2; a tie is wrong.
+    """
+    rows = []
+    for result in results:
+        pairs = list(zip(result.frame["uid"], result.frame["number"], strict=True))
+        for function in functions:
+            condition = f"{result.label}:{function.name}" if len(results) > 1 else function.name
+            for (uid, number), right in zip(pairs, result.correct(function), strict=True):
+                pair = f"{uid}/{number}"
+                rows.append(("", uid, pair, pair, "", condition, 1 if right else 2, 2))
+    return Outcomes(
+        "minimal pairs", outcome_rows(rows), (ACCURACY,), ("pair",), "paradigm", signature
+    )

@@ -15,7 +15,7 @@ CASES = [
     Case(
         "no command",
         Z,
-        "name a command; there are evaluate, generate, …",
+        "name a command; there are evaluate, generate, check, train, serve, lint",
     ),
     Case(
         "templates that are not there",
@@ -61,7 +61,7 @@ CASES = [
     Case(
         "two templates of one name",
         GENERATE,
-        "more.json: UID 'ba_after_negation' (user 'fluent') also stands in ba_after_negation.json; rename one of them",
+        "more.json: UID 'ba_after_negation' (user 'fluent') is also in ba_after_negation.json; rename one of them",
         copy(ONE, "paradigms/more.json"),
     ),
     Case(
@@ -144,7 +144,7 @@ CASES = [
     Case(
         "a pair whose number is a word",
         CHECK,
-        "ba_after_negation.jsonl: row 1: pairID 'first' is no number",
+        "ba_after_negation.jsonl: row 1: pairID 'first' is not a number",
         swap(PAIR, '"pairID": 0', '"pairID": "first"', 1),
     ),
     Case(
@@ -156,7 +156,7 @@ CASES = [
     Case(
         "a paradigm in two files",
         CHECK,
-        "more.jsonl: row 1: UID 'ba_after_negation' also stands in ba_after_negation.jsonl; rename one of them",
+        "more.jsonl: row 1: UID 'ba_after_negation' is also in ba_after_negation.jsonl; rename one of them",
         copy(PAIR, "pairs/more.jsonl"),
     ),
     Case(

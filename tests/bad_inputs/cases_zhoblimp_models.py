@@ -34,7 +34,8 @@ CASES = [
     Case(
         "no linking function",
         f"{EVALUATE} --linking ,",
-        "--linking names no function; say e.g. --linking lp,mean,slln:0.5, or all",
+        "--linking: an empty list; name at least one, for example ru,cs "
+        "(see fluent-mlama zhoblimp evaluate --help)",
     ),
     Case(
         "judgements that are not there",
@@ -50,19 +51,19 @@ CASES = [
     Case(
         "a judgement above 1",
         f"{EVALUATE} --human h.csv",
-        "h.csv: row 2: acc '7' is no number from 0 to 1",
+        "h.csv: row 2: acc '7' is not a number from 0 to 1",
         put("h.csv", "UID,acc\nba_after_negation,7\n"),
     ),
     Case(
         "a judgement that is nan",
         f"{EVALUATE} --human h.csv",
-        "h.csv: row 2: acc 'nan' is no number from 0 to 1",
+        "h.csv: row 2: acc 'nan' is not a number from 0 to 1",
         put("h.csv", "UID,acc\nba_after_negation,nan\n"),
     ),
     Case(
-        "a judgement that stands twice",
+        "a judgement that is there twice",
         f"{EVALUATE} --human h.csv",
-        "h.csv: row 3: UID 'x' stands twice",
+        "h.csv: row 3: UID 'x' is there twice",
         put("h.csv", "UID,acc\nx,.5\nx,.6\n"),
     ),
     Case(
@@ -100,18 +101,18 @@ CASES = [
     Case(
         "an empty corpus",
         TRAIN.replace("--corpus pairs", "--corpus c.txt"),
-        "c.txt: no text to train on; give one with a document a line",
+        "c.txt: no text to train on; give one with one document per line",
         put("c.txt", "\n"),
     ),
     Case(
         "a budget that is a word",
         f"{TRAIN} --tokens many",
-        "'many' is no amount of tokens; write e.g. 3B, 100M, 50k or 20000",
+        "'many' is not an amount of tokens; write e.g. 3B, 100M, 50k or 20000",
     ),
     Case(
         "a budget of nought",
         f"{TRAIN} --tokens 0",
-        "'0' is no amount of tokens; write e.g. 3B, 100M, 50k or 20000",
+        "'0' is not an amount of tokens; write e.g. 3B, 100M, 50k or 20000",
     ),
     Case(
         "a checkpoint behind the end",

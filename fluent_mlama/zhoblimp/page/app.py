@@ -11,7 +11,6 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from fluent_mlama.zhoblimp.generate import CONTENT
 from fluent_mlama.zhoblimp.page.asking import ask, choose, notice, told
 from fluent_mlama.zhoblimp.page.editor import Editor
-from fluent_mlama.zhoblimp.page.guide import TEXT
 from fluent_mlama.zhoblimp.page.preview import Preview, Score
 from fluent_mlama.zhoblimp.page.projects import Projects, check_name
 from fluent_mlama.zhoblimp.page.words import PhrasesTab, WordsTab
@@ -22,6 +21,7 @@ SOURCES: dict[str, Path | None] = {
     "Russian words and paradigms": CONTENT / "ru",
     "nothing": None,
 }
+GUIDE = Path(__file__).with_name("guide.md").read_text(encoding="utf-8")
 STYLE = """
 body { background: #fafafa }
 .mono, .rule-side textarea { font-family: ui-monospace, "Noto Sans Mono CJK SC", monospace; }
@@ -116,7 +116,7 @@ class Page:
                 "There is no project yet. Make one with New project: it begins with words and paradigms to change, or empty."
             )
             with ui.card().classes("w-full guide"):
-                ui.markdown(TEXT)
+                ui.markdown(GUIDE)
             return
         with (
             ui.tabs()
@@ -145,7 +145,7 @@ class Page:
             with ui.tab_panel("Phrases").classes("p-0"), ui.card().classes("w-full"):
                 self.phrases.shown()
             with ui.tab_panel("Help").classes("p-0"), ui.card().classes("w-full guide"):
-                ui.markdown(TEXT)
+                ui.markdown(GUIDE)
 
     @staticmethod
     def button(text: str, action: Callable[[], object]) -> None:
@@ -245,7 +245,7 @@ class Page:
             self.state.text = f"unsaved: {unsaved}" if unsaved else "all saved"
 
 
-def serve(folder: Path, port: int, score: Score) -> None:
+def serve_page(folder: Path, port: int, score: Score) -> None:
     """Run the page on 127.0.0.1 until it is stopped."""
     projects = Projects(folder)
 

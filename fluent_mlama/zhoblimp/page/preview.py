@@ -11,15 +11,14 @@ from dataclasses import dataclass, field
 from nicegui import run, ui
 
 from fluent_mlama.console import UserError
-from fluent_mlama.zhoblimp.data import PairRow
+from fluent_mlama.zhoblimp.data import PairRow, jsonl_of
 from fluent_mlama.zhoblimp.generator import Generated
 from fluent_mlama.zhoblimp.measures import Result, linking_functions
 from fluent_mlama.zhoblimp.page.asking import notice, told
-from fluent_mlama.zhoblimp.page.draft import Draft, as_jsonl, differences, generate
-from fluent_mlama.zhoblimp.page.workbench import Workbench
+from fluent_mlama.zhoblimp.page.workbench import Draft, Workbench, differences, generate
 
 Score = Callable[[Sequence[PairRow]], Result]
-SHOWN_FUNCTIONS = "lp,mean,slln"
+SHOWN_FUNCTIONS = ("lp", "mean", "slln")
 
 
 @dataclass(eq=False)  # two tabs are never the same, whatever they hold
@@ -132,7 +131,7 @@ class Preview:
         assert self.generated is not None
         wins = None
         if self.result is not None:
-            wins = self.result.correct(linking_functions("slln")[0])
+            wins = self.result.correct(linking_functions(["slln"])[0])
         lines = [
             "<table class='pairs'><thead><tr><th scope='col'>#</th><th scope='col'>good</th><th scope='col'>bad</th>"
         ]
@@ -188,7 +187,10 @@ class Preview:
         assert self.generated is not None
         pairs = [(pair.good, pair.bad) for pair in self.generated.pairs]
         name = self.made_from.uid or "draft"
-        text = as_jsonl(self.made_from, pairs) if kind == "jsonl" else _as_csv(pairs)
+        if kind == "jsonl":
+            text = jsonl_of(name, self.made_from.phenomenon, pairs)
+        else:
+            text = _as_csv(pairs)
         ui.download.content(
             text.encode("utf-8-sig" if kind == "csv" else "utf-8"), f"{name}.{kind}"
         )

@@ -11,7 +11,7 @@ from fluent_mlama.console import UserError
 from fluent_mlama.zhoblimp.page.asking import ask, choose, notice, told
 from fluent_mlama.zhoblimp.page.projects import ChangedElsewhere, check_name
 from fluent_mlama.zhoblimp.page.workbench import Document, Workbench
-from fluent_mlama.zhoblimp.rules import Alternative, Lexical, Literals
+from fluent_mlama.zhoblimp.paradigm import Alternative, Lexical, Literals
 
 
 @dataclass(eq=False)  # two tabs are never the same, whatever they hold
