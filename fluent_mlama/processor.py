@@ -269,7 +269,7 @@ class Processor:
             arithmetic=self.settings.arithmetic,
             path=description.path,
             path_reason=description.path_reason,
-            tokenisation=task.tokenisation,
+            tokenisation="masked" if description.kind == "masked" else task.tokenisation,
             bos=description.bos,
             tokenizer=description.tokenizer,
             protocol=task.protocol,

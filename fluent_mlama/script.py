@@ -232,10 +232,22 @@ def load(asked: Run) -> Scorer:
     """The scorer, on whatever device; from here on torch is there."""
     from fluent_mlama.scoring.causal import load_scorer
     from fluent_mlama.scoring.executors import load_in
+    from fluent_mlama.scoring.models import is_masked
+    from fluent_mlama.scoring.typed import load_typed_scorer
 
-    note(f"loading {asked.settings.model} …")
-    scorer: Scorer = load_in(
-        asked.cluster, load_scorer, asked.settings.model, **asked.settings.loading()
+    settings = asked.settings
+    note(f"loading {settings.model} …")
+    masked = is_masked(settings.model, settings.revision)
+    if masked and settings.protocol == "paper":
+        raise UserError(
+            f"{settings.model} is a masked model, and protocol paper sums what follows a prompt; "
+            "give --protocol corrected"
+        )
+    options = settings.load_options()
+    scorer: Scorer = (
+        load_in(asked.cluster, load_typed_scorer, settings.model, **options.masked())
+        if masked
+        else load_in(asked.cluster, load_scorer, settings.model, **options.causal())
     )
     description = scorer.describe()
     note(

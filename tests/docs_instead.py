@@ -112,7 +112,7 @@ INSTEAD: dict[str, Instead] = {
         PARSE,
         "python stats.py compare --stats stats/starter/paper --against stats/starter/corrected --tables tables/models",
     ),
-    "python stats.py compare --stats stats/starter/corrected --all-forms --tables tables/mine": Instead(
+    "python stats.py compare --stats stats/starter/corrected --tables tables/mine": Instead(
         LONG, PARSE, AS_WRITTEN
     ),
     "python script.py -l all --data fixed_data/starter --model smollm2,models/mine,EleutherAI/pythia-410m --out stats/models": Instead(

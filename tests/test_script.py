@@ -165,7 +165,7 @@ def test_what_was_typed_about_the_model_reaches_the_engine(
     monkeypatch.setattr(script, "rank", lambda run, _: seen.append(run))
     words = "--revision r --dtype bfloat16 --device cpu --quantization 8bit --trust-remote-code --scoring-method plain"
     desk.type("-l", "cs", "--model", "m", *words.split(), "--token-budget", "64")
-    assert seen[0].settings.loading() == {
+    assert seen[0].settings.load_options().causal() == {
         "device": "cpu", "dtype": "bfloat16", "revision": "r", "device_map": None, "trust_remote_code": True, "quantization": "8bit",
         "path": "plain", "token_budget": 64,
     }  # fmt: skip

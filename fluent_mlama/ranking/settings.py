@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from fluent_mlama.options import LoadOptions
 
 if TYPE_CHECKING:  # pandas stays out of `script.py --help`
     from fluent_mlama.records.dump import ProtocolName
@@ -83,18 +84,11 @@ class Settings:
             "neutral_prompt": self.neutral_prompt,
         }
 
-    def loading(self) -> Mapping[str, Any]:
-        """The keyword arguments of the engine's ``load_scorer``."""
-        return {
-            "device": self.device,
-            "dtype": self.dtype,
-            "revision": self.revision,
-            "device_map": self.device_map,
-            "trust_remote_code": self.trust_remote_code,
-            "quantization": self.quantization,
-            "path": self.scoring_method,
-            "token_budget": self.token_budget,
-        }
+    def load_options(self) -> LoadOptions:
+        """How to load the model."""
+        return LoadOptions(
+            **{field.name: getattr(self, field.name) for field in fields(LoadOptions)}
+        )
 
     def suggest_folder(self, data: str = "") -> Path:
         """A folder name for these settings: ``stats/llama-2-7b-chat-hf``, with the protocol or data where that differs."""

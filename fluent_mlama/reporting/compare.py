@@ -216,6 +216,13 @@ def several_folders(
     """Each verbalisation of the first folder against the same one of each other folder, on the facts that both have."""
     folders = open_folders(options.stats)
     tables = dict(zip(folders, chosen_tables(list(folders.values()), options), strict=True))
+    kinds = {label: folder.is_masked(tables[label]) for label, folder in folders.items()}
+    if len(set(kinds.values())) > 1:
+        masked = ", ".join(label for label, is_masked in kinds.items() if is_masked)
+        raise UserError(
+            f"{masked}: scores of a masked model, which cannot be set beside those of a causal one; "
+            "compare masked models with each other"
+        )
     remarks = [
         remark
         for label, folder in folders.items()

@@ -168,6 +168,13 @@ class DumpFolder:
         record = self._record(name)
         return record is not None and record.get("dump_sha256", "") not in {"", self._hash(name)}
 
+    def is_masked(self, tables: Iterable[RankTable]) -> bool:
+        """Whether a masked model made any of these dumps."""
+        records = (self._record(table.name) for table in tables)
+        return any(
+            record is not None and record.get("tokenisation") == "masked" for record in records
+        )
+
     def scores(self, table: RankTable, columns: list[str]) -> pd.DataFrame | None:
         """These columns of the scores beside a dump; None where there are none, or the dumps are in a zip."""
         path = self.path / scores_path(table.name).name

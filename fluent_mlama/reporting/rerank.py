@@ -113,6 +113,10 @@ def rerank(*, options: RerankOptions) -> None:
     records = [read_run(run_path(path)) for path in paths]
     for path, record in zip(paths, records, strict=True):
         _check_run(record, options.scores)
+        if record.tokenisation == "masked" and options.linking.name != LOGPROB.name:
+            raise UserError(
+                f"{path} holds a masked model's means over masks, for which only --linking lp is defined"
+            )
         _check_scores(scores_path(path), record)
     unigrams = _unigrams(options, paths, records)
     new_records = [_new_record(record, options, unigrams) for record in records]

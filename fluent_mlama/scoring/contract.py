@@ -89,7 +89,8 @@ class ScorerDescription:
     """What made the numbers; goes into run.json and, shortened, into the signature.
 
     bos: what sequences begin with in the tokenisation that ``Scorer.describe`` was asked about: "0" nothing, "1" the
-    tokenizer's BOS, else the text of the tokens. tokenizer: identity of what the token ids stand for.
+    tokenizer's BOS, else the text of the tokens. tokenizer: identity of what the token ids stand for. kind: causal or
+    masked; the two are never set beside each other.
     """
 
     model: str
@@ -102,6 +103,7 @@ class ScorerDescription:
     self_check: Mapping[str, Any]
     versions: Mapping[str, str]
     tokenizer: str = ""
+    kind: str = "causal"
 
 
 class Scorer(Protocol):
