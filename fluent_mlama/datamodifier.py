@@ -2,9 +2,9 @@
 
     python datamodifier.py -l ru -r P19,P36 --mlama mlama1.1.zip --translator google
 
-Writes one ``{lang}_{relation}_{variant}.tsv`` per pair. Finished translations are kept in a store as
-they arrive: the same command goes on where a stopped one was. ``docs/translating.md`` describes the
-back ends and what each row's status means.
+Writes one ``{lang}_{relation}_{variant}.tsv`` per pair. Finished translations are kept in a store
+as they arrive: the same command goes on where a stopped one was. ``docs/translating.md`` describes
+the back ends and what each row's status means.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class DataModifier:
     """
 
     def __init__(self, benchmark: MLama | Path | str, lang: str, relation: str) -> None:
-        """``UserError``: unknown language or relation, English itself, no template, no shared fact."""
+        """``UserError``: unknown language or relation, English itself, no template, no facts."""
         language(lang)
         if lang == SOURCE:
             raise UserError(
@@ -176,8 +176,8 @@ class DataModifier:
     def add_prompt_obj_split(self) -> dict[str, Counter[str]]:
         """Cut every translation at its object: prompt, object form, tail and status.
 
-        A form found in one verbalisation helps to find it in the next. Returns how often each status
-        and flag occurs, by verbalisation.
+        A form found in one verbalisation helps to find it in the next. Returns how often each
+        status and flag occurs, by verbalisation.
         """
         template = self._mlama.template(self.lang, self.relation)
         known: list[tuple[str, ...]] = [()] * len(self.table)
@@ -221,8 +221,8 @@ class DataModifier:
     def show(self, which: int | str = 10, names: Sequence[str] = ()) -> list[str]:
         """Sentences of each verbalisation, the object marked; rows without one show why.
 
-        which: how many facts from the first on; ``failed``: rows without an object; ``unsure``: rows
-        whose object was found without evidence from its name; ``all``.
+        which: how many facts from the first on; ``failed``: rows without an object; ``unsure``:
+        rows whose object was found without evidence from its name; ``all``.
         """
         self._require_cut()
         table = self.table.head(which) if isinstance(which, int) else self.table
@@ -390,7 +390,7 @@ def build(
 
 
 def _write_workbooks(modifiers: Sequence[DataModifier], translators: Sequence[Translator]) -> None:
-    """All workbooks that a person has to have translated, at once; ends the run if there are any."""
+    """All workbooks that a person has to have translated; ends the run if there are any."""
     items = [
         item
         for modifier in modifiers
@@ -415,7 +415,7 @@ def _add_aliases(modifier: DataModifier, wikidata: Wikidata) -> bool:
 
 def _tell_counts(path: Path, name: str, rows: int, count: Counter[str]) -> None:
     """One line per verbalisation: how many rows can be used, and each reason and flag."""
-    others = sorted(((-n, word) for word, n in count.items() if word != OK))
+    others = sorted((-n, word) for word, n in count.items() if word != OK)
     rest = ", ".join(f"{word} {-n}" for n, word in others)
     usable = f"{count[OK]} of {rows} sentences can be used"
     note(f"{path}: {name}: {usable}" + (f" ({rest})" if rest else ""))

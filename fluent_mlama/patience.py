@@ -1,7 +1,9 @@
-"""How patiently a service is asked: pace, time-outs, and what is worth trying again. All that asks over HTTP goes through here.
+"""How patiently a service is asked: pace, time-outs, and what is worth trying again. All that asks
+over HTTP goes through here.
 
-Trying again is tenacity's. urllib3.Retry and the OpenAI client's own retries see the status alone: they would ask again after a
-used-up quota, and not after a maxlag, a page of HTML or half a JSON, all of which come with status 200.
+Trying again is tenacity's. urllib3.Retry and the OpenAI client's own retries see the status alone:
+they would ask again after a used-up quota, and not after a maxlag, a page of HTML or half a JSON,
+all of which come with status 200.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ ANNOUNCED = 5.0
 
 
 class TryLater(Exception):
-    """A fault that may pass (429, 5xx, time-out, garbage). headers: the answer's; their Retry-After is obeyed."""
+    """A fault that may pass (429, 5xx, time-out, garbage). headers: the answer's; their Retry-After
+    is obeyed.
+    """
 
     def __init__(self, reason: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(reason)
@@ -43,7 +47,9 @@ class RequestFailed(Exception):
 
 
 def may_pass(status: int) -> bool:
-    """Whether the same request may be answered later: time-out, conflict, too early, too many, the server's own faults."""
+    """Whether the same request may be answered later: time-out, conflict, too early, too many, the
+    server's own faults.
+    """
     return status in {408, 409, 425, 429} or status >= 500
 
 
@@ -66,8 +72,10 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """attempts: tries a request; first_wait, longest_wait: backoff in seconds, doubling, with full jitter;
-    longest_ask: the longest Retry-After obeyed in seconds (more ends the run); per_second: requests a second at most;
+    """attempts: tries a request; first_wait, longest_wait: backoff in seconds, doubling, with full
+    jitter;
+    longest_ask: the longest Retry-After obeyed in seconds (more ends the run); per_second: requests
+    a second at most;
     connect, read: time-outs in seconds.
     """
 
@@ -89,9 +97,11 @@ class Patience:
         return self.connect, self.read
 
     def persist(self, service: str, call: Callable[[], Result]) -> Result:
-        """The result of ``call``, tried at this pace again and again while it raises TryLater; from any number of threads.
+        """The result of ``call``, tried at this pace again and again while it raises TryLater; from
+        any number of threads.
 
-        Raises RequestFailed when the attempts are used up, UserError when the service asks for a longer pause than ``longest_ask``.
+        Raises RequestFailed when the attempts are used up, UserError when the service asks for a
+        longer pause than ``longest_ask``.
         """
         jitter = tenacity.wait_random_exponential(multiplier=self.first_wait, max=self.longest_wait)
 
@@ -100,14 +110,16 @@ class Patience:
             asked = fault.after if isinstance(fault, TryLater) and fault.after is not None else 0.0
             if asked > self.longest_ask:
                 raise UserError(
-                    f"{service} asks to come back in {asked:.0f} s; what was finished is kept: run the same command again then"
+                    f"{service} asks to come back in {asked:.0f} s; what was finished is kept: run"
+                    " the same command again then"
                 ) from fault
             return max(asked, jitter(state))
 
         def announce(state: tenacity.RetryCallState) -> None:
             if state.outcome and state.upcoming_sleep >= ANNOUNCED:
                 note(
-                    f"{service}: {state.outcome.exception()}; trying again in {state.upcoming_sleep:.0f} s"
+                    f"{service}: {state.outcome.exception()}; trying again in"
+                    f" {state.upcoming_sleep:.0f} s"
                 )
 
         def paced() -> Result:
@@ -115,9 +127,12 @@ class Patience:
             return call()
 
         retrying = tenacity.Retrying(
-            stop=tenacity.stop_after_attempt(self.attempts), wait=wait, retry=tenacity.retry_if_exception_type(TryLater),
-            before_sleep=announce, reraise=True,
-        )  # fmt: skip
+            stop=tenacity.stop_after_attempt(self.attempts),
+            wait=wait,
+            retry=tenacity.retry_if_exception_type(TryLater),
+            before_sleep=announce,
+            reraise=True,
+        )
         try:
             return retrying(paced)
         except TryLater as fault:
@@ -125,7 +140,9 @@ class Patience:
 
 
 def retry_after(value: str | None) -> float | None:
-    """Seconds of a Retry-After header, which is a number or an HTTP date; None where there is none or it is neither."""
+    """Seconds of a Retry-After header, which is a number or an HTTP date; None where there is none
+    or it is neither.
+    """
     if not value:
         return None
     try:

@@ -6,7 +6,8 @@
 ``PHRASEBOOK``  what they are made of, by language
 ==============  ==================================================================================
 
-``--data starter`` and ``--mlama starter`` name the first two where no such path exists (``shipped``).
+``--data starter`` and ``--mlama starter`` name the first two where no such path exists
+(``shipped``).
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ _NAMES = {"starter", "fixed_data/starter", "data/starter"}
 
 
 def shipped(path: Path | str, place: Path) -> Path:
-    """``path`` as it is where it exists; where it does not, ``place`` for one of the names of the starter."""
+    """``path`` as it is where it exists; where it does not, ``place`` for one of the names of the
+    starter.
+    """
     path = Path(path)
     return place if path.as_posix() in _NAMES and not path.exists() else path

@@ -52,7 +52,9 @@ VARIANT = "phrasebook"
 
 
 def benchmark_facts(facts: Sequence[StarterFact], relation: str) -> list[StarterFact]:
-    """The facts of one relation that benchmark files hold; their place in the list is their ``lineid``."""
+    """The facts of one relation that benchmark files hold; their place in the list is their
+    ``lineid``.
+    """
     return [fact for fact in facts if fact.relation == relation and not fact.held_out]
 
 
@@ -64,7 +66,9 @@ def relations(facts: Sequence[StarterFact]) -> list[str]:
 def triples(
     book: Phrasebook, facts: Sequence[StarterFact], relation: str
 ) -> Iterator[dict[str, str | int]]:
-    """The lines of a relation file as mLAMA 1.1 has them; ``uuid`` names the fact, alike in every language."""
+    """The lines of a relation file as mLAMA 1.1 has them; ``uuid`` names the fact, alike in every
+    language.
+    """
     for lineid, fact in enumerate(benchmark_facts(facts, relation)):
         page = f"https://www.wikidata.org/wiki/{fact.sub_uri}"
         address = f"{page}#{relation}:{fact.obj_uri}"
@@ -81,7 +85,7 @@ def triples(
 def benchmark(
     book: Phrasebook, english: Phrasebook, facts: Sequence[StarterFact], relation: str
 ) -> Benchmark:
-    """The benchmark file of one relation: the naive template and the fluent sentence of each fact."""
+    """The benchmark file of one relation: naive template and fluent sentence of each fact."""
     rows = []
     for fact in benchmark_facts(facts, relation):
         key = (relation, fact.sub_uri, fact.obj_uri)

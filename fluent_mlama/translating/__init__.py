@@ -1,1 +1,3 @@
-"""Whole-sentence translation back ends behind one small protocol, and the store of what they answered."""
+"""Whole-sentence translation back ends behind one small protocol, and the store of what they
+answered.
+"""

@@ -59,11 +59,12 @@ class Answer:
     """What a back end gave for one item, as it came.
 
     text: the sentence, or None when there is none.
-    status: ``ok``, or why the text cannot be used (one word, hyphens allowed: ``failed``, ``refusal``, ``cut``,
-        ``filtered``, ``missing``).
-    object_span: characters ``[start, end)`` of ``text`` that are the object form, where the back end knows them
-        (then no one has to look for the object).
-    detail: what the service says of itself or of the failure (dated model name, fingerprint, HTTP status), for the record.
+    status: ``ok``, or why the text cannot be used (one word, hyphens allowed: ``failed``,
+    ``refusal``, ``cut``, ``filtered``, ``missing``).
+    object_span: characters ``[start, end)`` of ``text`` that are the object form, where the back
+    end knows them (then no one has to look for the object).
+    detail: what the service says of itself or of the failure (dated model name, fingerprint, HTTP
+    status), for the record.
     """
 
     text: str | None
@@ -77,8 +78,10 @@ class Translator(Protocol):
     """A translation back end.
 
     name: what the command line calls it (``google``, ``openai``, ``phrasebook``).
-    model: which model or engine answers, as far as it is known before asking ("" where that means nothing).
-    costly: whether an answer costs time or money, so that it is kept in the store and never asked for twice.
+    model: which model or engine answers, as far as it is known before asking ("" where that means
+    nothing).
+    costly: whether an answer costs time or money, so that it is kept in the store and never asked
+    for twice.
     """
 
     name: str
@@ -86,21 +89,30 @@ class Translator(Protocol):
 
     @property
     def model(self) -> str:
-        """Part of the key of every kept answer; for models on this machine it includes their identity."""
+        """Part of the key of every kept answer; for models on this machine it includes their
+        identity.
+        """
 
     def check(self, source: str, target: str, relation: str) -> None:
-        """Raise a ``UserError`` if this language pair and relation cannot be translated; asks no service for anything."""
+        """Raise a ``UserError`` if this language pair and relation cannot be translated; asks no
+        service for anything.
+        """
 
     def prompt_hash(self, source: str, target: str, relation: str) -> str:
-        """Identifies all that shapes an answer besides ``query`` (instructions, shots, temperature, a file's content)."""
+        """Identifies all that shapes an answer besides ``query`` (instructions, shots, temperature,
+        a file's content).
+        """
 
     def query(self, item: Item) -> str:
-        """The text that is sent for ``item``; items with equal queries get equal answers and are asked for once."""
+        """The text that is sent for ``item``; items with equal queries get equal answers and are
+        asked for once.
+        """
 
     def translate(self, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
         """Yield each item with its answer as soon as it is there, in any order, each item once.
 
-        A row that fails yields an ``Answer`` with status ``failed`` and the reason in ``detail``. A ``UserError`` ends the
+        A row that fails yields an ``Answer`` with status ``failed`` and the reason in ``detail``. A
+        ``UserError`` ends the
         work: it is for what no further row can mend (a used-up quota, a refused key).
         """
 

@@ -36,9 +36,14 @@ REASONS: dict[str, str] = {
 """Why an answer is not used."""
 
 FLAGS: dict[str, str] = {
-    "cleaned": "invisible or control characters removed, odd blanks made plain, HTML entities resolved, or text brought to NFC",
+    "cleaned": (
+        "invisible or control characters removed, odd blanks made plain, HTML entities resolved, or"
+        " text brought to NFC"
+    ),
     "leading-blank": "blanks around the sentence removed",
-    "echo-removed": "the answer repeated the question; the text after the last 'Translation:' was taken",
+    "echo-removed": (
+        "the answer repeated the question; the text after the last 'Translation:' was taken"
+    ),
     "prefix-removed": "a leaked 'Translation:' or the like removed",
     "first-line": "several lines came; the first was taken",
     "unquoted": "quotes around the whole sentence removed",
@@ -47,8 +52,10 @@ FLAGS: dict[str, str] = {
 """What was mended or seen in an answer that is used."""
 
 _REFUSAL = regex.compile(
-    r"^\W*(I['’]?m sorry|I am sorry|Sorry,|I can(no|['’])t|I cannot|I['’]?m (not able|unable)|I am (not able|unable)|As an AI|"
-    r"Unfortunately, I|Извините|Простите|К сожалению, я|Я не могу|Вибачте|На жаль, я|Я не можу|Omlouvám se|Bohužel|Žao mi je|Nažalost|"
+    r"^\W*(I['’]?m sorry|I am sorry|Sorry,|I can(no|['’])t|I cannot|I['’]?m (not able|unable)|I am"
+    r" (not able|unable)|As an AI|"
+    r"Unfortunately, I|Извините|Простите|К сожалению, я|Я не могу|Вибачте|На жаль, я|Я не"
+    r" можу|Omlouvám se|Bohužel|Žao mi je|Nažalost|"
     r"Lo siento|Beklager|Maaf|Xin lỗi|Tôi không thể|抱歉|对不起|很抱歉|我无法|我不能)",
     regex.IGNORECASE,
 )
@@ -74,18 +81,19 @@ _QUOTES = tuple(
 )
 
 _LEAKS = (
-    "Translation", "Translated sentence", "Sentence", "Target sentence", "Answer", "Перевод", "Переклад", "Превод", "Překlad", "Preklad",
-    "Prijevod", "Prevod", "Traducción", "Traduction", "Tradução", "Traduzione", "Traducció", "Übersetzung", "Oversættelse", "Översättning",
-    "Vertaling", "Tłumaczenie", "Fordítás", "Käännös", "Çeviri", "Terjemahan", "Bản dịch", "翻译", "译文", "翻訳", "번역",
-    "ترجمة", "ترجمه", "תרגום",
-    "अनुवाद",
-)  # fmt: skip
+    "Translation|Translated sentence|Sentence|Target sentence|Answer|Перевод|Переклад|"
+    "Превод|Překlad|Preklad|Prijevod|Prevod|Traducción|Traduction|Tradução|Traduzione|"
+    "Traducció|Übersetzung|Oversættelse|Översättning|Vertaling|Tłumaczenie|Fordítás|"
+    "Käännös|Çeviri|Terjemahan|Bản dịch|翻译|译文|翻訳|번역|ترجمة|ترجمه|תרגום|अनुवाद"
+)
 """What models write before a translation; the first is the key of the published few-shot text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A judged answer: the mended text, ``ok`` or the reason it is not used, what was mended, and the object's span if known."""
+    """A judged answer: the mended text, ``ok`` or the reason it is not used, what was mended, and
+    the object's span if known.
+    """
 
     text: str
     reason: str
@@ -103,8 +111,9 @@ class Checked:
 
 
 def check(answer: Answer, item: Item, *, mend: bool = True) -> Checked:
-    """Judge one answer. With ``mend=False`` quotes, blanks and lines stay as they came (the published files did so); the status
-    is the same. Entities, invisible characters and the normalisation form are no part of a text and are cleaned in any case.
+    """Judge one answer. With ``mend=False`` quotes, blanks and lines stay as they came (the
+    published files did so); the status is the same. Entities, invisible characters and the
+    normalisation form are no part of a text and are cleaned in any case.
     """
     if answer.status != OK:
         return Checked(answer.text or "", answer.status)
@@ -149,7 +158,9 @@ def _first_line(text: str) -> str:
 
 
 def _check_with_span(answer: Answer, item: Item) -> Checked:
-    """An answer whose back end knows the object: cleaned in three parts, so that the span stays true."""
+    """An answer whose back end knows the object: cleaned in three parts, so that the span stays
+    true.
+    """
     assert answer.text is not None and answer.object_span is not None
     start, end = answer.object_span
     parts = [
@@ -188,7 +199,9 @@ def _reason(text: str, item: Item) -> str:
 
 
 def _wrong_script(text: str, item: Item) -> bool:
-    """Whether most words (in Chinese: signs) are foreign, names aside: "BBC Four принадлежит BBC." is good Russian."""
+    """Whether most words (in Chinese: signs) are foreign, names aside: "BBC Four принадлежит BBC."
+    is good Russian.
+    """
     rest = text
     for label in (item.en_sub_label, item.en_obj_label, item.sub_label, item.obj_label):
         rest = rest.replace(label, " ") if label else rest
@@ -199,7 +212,8 @@ def _wrong_script(text: str, item: Item) -> bool:
 
 
 def clean_characters(text: str, target: str) -> str:
-    """NFC, HTML entities resolved, odd blanks as plain ones, invisible and control characters gone (line ends stay).
+    """NFC, HTML entities resolved, odd blanks as plain ones, invisible and control characters gone
+    (line ends stay).
 
     Zero-width joiners stay in the scripts that spell with them (Persian, Hindi …).
     """
@@ -218,19 +232,25 @@ def own_letters(target: str) -> regex.Pattern[str]:
 
 
 def is_written_in(text: str, target: str) -> bool:
-    """Whether some of it is in a script of the language ("JR東日本" is Japanese); what has no letters is in every script."""
+    """Whether some of it is in a script of the language ("JR東日本" is Japanese); what has no letters
+    is in every script.
+    """
     return bool(own_letters(target).search(text)) or not regex.search(r"\p{L}", text)
 
 
 def alphanumeric(text: str, lang: str) -> str:
-    """The letters, marks and digits only, case folded: equal for texts that differ in stops and blanks."""
+    """The letters, marks and digits only, case folded: equal for texts that differ in stops and
+    blanks.
+    """
     return "".join(regex.findall(r"[\p{L}\p{M}\p{N}]", fold_case(text, lang)))
 
 
 def last_translation(text: str, target: str) -> str:
-    """What follows the last line-initial "Translation:" (in any of the languages models put it, or "Russian:"); else the text."""
+    """What follows the last line-initial "Translation:" (in any of the languages models put it, or
+    "Russian:"); else the text.
+    """
     name = language(target).name if is_known(target) else ""
-    heads = "|".join(regex.escape(head) for head in (*_LEAKS, name) if head)
+    heads = f"{_LEAKS}|{regex.escape(name)}" if name else _LEAKS
     leaks = list(
         regex.finditer(
             rf"^[\s*_#-]*(?:{heads})[\s*_]*[:：][\s*_]*", text, regex.IGNORECASE | regex.MULTILINE
@@ -240,20 +260,13 @@ def last_translation(text: str, target: str) -> str:
 
 
 def unwrap(text: str) -> str:
-    """The sentence without quotes around the whole of it; quotes around a name at either end stay."""
+    """The sentence without quotes around all of it; quotes around a name at either end stay."""
     for opening, closing in _QUOTES:
-        inside = text[len(opening) : -len(closing)]
-        wrapped = (
-            len(text) > len(opening) + len(closing)
-            and text.startswith(opening)
-            and text.endswith(closing)
-        )
-        if (
-            wrapped
-            and opening not in inside
-            and closing not in inside
-            and regex.search(r"[.!?。！？।۔։…]\s*$", inside)
-        ):
+        inside = text.removeprefix(opening).removesuffix(closing)
+        if len(text) - len(inside) < len(opening) + len(closing) or not inside:
+            continue
+        inner = opening in inside or closing in inside
+        if not inner and regex.search(r"[.!?。！？।۔։…]\s*$", inside):
             return inside.strip()
     return text
 

@@ -1,7 +1,7 @@
 """From mLAMA's language codes to those of the translation services.
 
-Every mapping is done before the first request, and a language that a service does not know is an error at the start
-that lists the ones it knows.
+Every mapping is done before the first request, and a language that a service does not know is an
+error at the start that lists the ones it knows.
 """
 
 from __future__ import annotations
@@ -28,34 +28,43 @@ _SPELLINGS: dict[str, tuple[str, ...]] = {
     "es": ("es", "es-ES"),
     "ta": ("ta", "tamil india"),
 }
-"""How services spell a language, the likeliest first; all others are tried by mLAMA's code, then by English name."""
+"""How services spell a language, the likeliest first; all others are tried by mLAMA's code, then by
+English name.
+"""
 
-NLLB: dict[str, str] = {
-    "af": "afr_Latn", "ar": "arb_Arab", "az": "azj_Latn", "be": "bel_Cyrl", "bg": "bul_Cyrl", "bn": "ben_Beng", "ca": "cat_Latn",
-    "ceb": "ceb_Latn", "cs": "ces_Latn", "cy": "cym_Latn", "da": "dan_Latn", "de": "deu_Latn", "el": "ell_Grek", "en": "eng_Latn",
-    "es": "spa_Latn", "et": "est_Latn", "eu": "eus_Latn", "fa": "pes_Arab", "fi": "fin_Latn", "fr": "fra_Latn", "ga": "gle_Latn",
-    "gl": "glg_Latn", "he": "heb_Hebr", "hi": "hin_Deva", "hr": "hrv_Latn", "hu": "hun_Latn", "hy": "hye_Armn", "id": "ind_Latn",
-    "it": "ita_Latn", "ja": "jpn_Jpan", "ka": "kat_Geor", "ko": "kor_Hang", "lt": "lit_Latn", "lv": "lvs_Latn", "ms": "zsm_Latn",
-    "nl": "nld_Latn", "pl": "pol_Latn", "pt": "por_Latn", "ro": "ron_Latn", "ru": "rus_Cyrl", "sk": "slk_Latn", "sl": "slv_Latn",
-    "sq": "als_Latn", "sr": "srp_Cyrl", "sv": "swe_Latn", "ta": "tam_Taml", "th": "tha_Thai", "tr": "tur_Latn", "uk": "ukr_Cyrl",
-    "ur": "urd_Arab", "vi": "vie_Latn", "zh": "zho_Hans",
-    "fil": "tgl_Latn", "tl": "tgl_Latn", "is": "isl_Latn", "jv": "jav_Latn", "mk": "mkd_Cyrl", "nb": "nob_Latn", "no": "nob_Latn",
-    "nn": "nno_Latn", "sw": "swh_Latn",
-}  # fmt: skip
+_NLLB = """
+af:afr_Latn ar:arb_Arab az:azj_Latn be:bel_Cyrl bg:bul_Cyrl bn:ben_Beng ca:cat_Latn
+ceb:ceb_Latn cs:ces_Latn cy:cym_Latn da:dan_Latn de:deu_Latn el:ell_Grek en:eng_Latn
+es:spa_Latn et:est_Latn eu:eus_Latn fa:pes_Arab fi:fin_Latn fr:fra_Latn ga:gle_Latn
+gl:glg_Latn he:heb_Hebr hi:hin_Deva hr:hrv_Latn hu:hun_Latn hy:hye_Armn id:ind_Latn
+it:ita_Latn ja:jpn_Jpan ka:kat_Geor ko:kor_Hang lt:lit_Latn lv:lvs_Latn ms:zsm_Latn
+nl:nld_Latn pl:pol_Latn pt:por_Latn ro:ron_Latn ru:rus_Cyrl sk:slk_Latn sl:slv_Latn
+sq:als_Latn sr:srp_Cyrl sv:swe_Latn ta:tam_Taml th:tha_Thai tr:tur_Latn uk:ukr_Cyrl
+ur:urd_Arab vi:vie_Latn zh:zho_Hans fil:tgl_Latn tl:tgl_Latn is:isl_Latn jv:jav_Latn
+mk:mkd_Cyrl nb:nob_Latn no:nob_Latn nn:nno_Latn sw:swh_Latn
+"""
+NLLB: dict[str, str] = dict(pair.split(":") for pair in _NLLB.split())
 """FLORES-200 codes, which NLLB names its languages by (Latin is not among them)."""
 
 _MACRO: dict[str, tuple[str, ...]] = {
-    "ar": ("ara",), "az": ("aze",), "et": ("ekk",), "fa": ("fas",), "la": ("lat",), "lv": ("lav",), "ms": ("msa",), "no": ("nor",),
-    "sq": ("sqi",), "sw": ("swa",), "zh": ("cmn", "zho"),
-}  # fmt: skip
+    "ar": ("ara",),
+    "az": ("aze",),
+    "et": ("ekk",),
+    "fa": ("fas",),
+    "la": ("lat",),
+    "lv": ("lav",),
+    "ms": ("msa",),
+    "no": ("nor",),
+    "sq": ("sqi",),
+    "sw": ("swa",),
+    "zh": ("cmn", "zho"),
+}
 """ISO 639-3 codes that OPUS-MT uses beside or instead of NLLB's first three letters."""
 
 
-_NORWEGIAN = ("nb", "no")
-
-
 def service_code(service: str, table: Mapping[str, str], code: str) -> str:
-    """The spelling of language ``code`` in a service's table of names and codes (either may be the key): the table's value.
+    """The spelling of language ``code`` in a service's table of names and codes (either may be the
+    key): the table's value.
 
     Raises UserError with the codes that would do, if the service does not know the language.
     """
@@ -69,24 +78,22 @@ def service_code(service: str, table: Mapping[str, str], code: str) -> str:
 
 
 def _spelling(table: Mapping[str, str], code: str) -> str | None:
-    spellings = {
-        text.casefold(): spelt
-        for text, spelt in [*table.items(), *((spelt, spelt) for spelt in table.values())]
-    }
+    spellings = {key.casefold(): value for key, value in table.items()}
+    spellings |= {value.casefold(): value for value in table.values()}
     wanted = list(_SPELLINGS.get(code.casefold(), (code,)))
     if is_known(code):
         wanted.append(language(code).name)
     for text in wanted:
         if text.casefold() in spellings:
             return spellings[text.casefold()]
-    regional = [
-        text for text in table.values() if text.casefold().startswith(code.casefold() + "-")
-    ]
-    return regional[0] if len(regional) == 1 else None
+    regional = [one for key, one in spellings.items() if key.startswith(code.casefold() + "-")]
+    return regional[0] if len(set(regional)) == 1 else None
 
 
 def opus_token(supported: Collection[str], code: str) -> str:
-    """The ``>>xxx<<`` mark that a many-language OPUS-MT model wants before the sentence; "" if it knows one target only."""
+    """The ``>>xxx<<`` mark that a many-language OPUS-MT model wants before the sentence; "" if it
+    knows one target only.
+    """
     if not supported:
         return ""
     script = NLLB.get(code, "_Latn").split("_")[1]
@@ -96,12 +103,11 @@ def opus_token(supported: Collection[str], code: str) -> str:
 
 
 def seq2seq_language(known: Collection[str], code: str) -> str:
-    """How an NLLB (``rus_Cyrl``), mBART (``ru_RU``) or M2M-100 (``ru``) tokenizer spells the language, among those ``known``."""
-    spellings = [
-        *([NLLB[code]] if code in NLLB else []),
-        code,
-        *(_NORWEGIAN if code in _NORWEGIAN else ()),
-    ]
+    """How an NLLB (``rus_Cyrl``), mBART (``ru_RU``) or M2M-100 (``ru``) tokenizer spells the
+    language, among those ``known``.
+    """
+    spellings = [NLLB[code]] if code in NLLB else []
+    spellings += [code, *(("nb", "no") if code in ("nb", "no") else ())]
     regional = sorted(
         spelt for spelt in known if spelt.startswith(f"{code}_") and len(spelt) == len(code) + 3
     )

@@ -1,7 +1,9 @@
-"""The paper's way: a workbook a relation goes to a document translator by hand, and its translation comes back.
+"""The paper's way: a workbook a relation goes to a document translator by hand, and its translation
+comes back.
 
-``gt_doc/src/{lang}_{relation}.xlsx`` holds the English sentences, ``gt_doc/tgt/`` the same workbooks translated. The service
-translates the header and the sheet's name too, so both are read by position; rows pair by position.
+``gt_doc/src/{lang}_{relation}.xlsx`` holds the English sentences, ``gt_doc/tgt/`` the same
+workbooks translated. The service translates the header and the sheet's name too, so both are read
+by position; rows pair by position.
 """
 
 from __future__ import annotations
@@ -66,7 +68,9 @@ class DocumentTranslator:
             yield from self._translate_workbook(target, relation, group)
 
     def write_missing(self, items: Sequence[Item]) -> list[Path]:
-        """Write the English workbook of every (language, relation) that has no translated one yet; returns where they lie."""
+        """Write the English workbook of every (language, relation) that has no translated one yet;
+        returns where they lie.
+        """
         groups: dict[tuple[str, str], list[str]] = defaultdict(list)
         for item in items:
             groups[item.target, item.relation].append(item.sentence)
@@ -91,7 +95,8 @@ class DocumentTranslator:
             raise UserError(what_to_do(written))
         if not source.is_file():
             raise UserError(
-                f"{translated} has no {source} beside it: without the English rows its translations belong to no fact"
+                f"{translated} has no {source} beside it: without the English rows its translations"
+                " belong to no fact"
             )
         english, translations = read_workbook(source), read_workbook(translated)
         if len(english) != len(translations):
@@ -103,7 +108,8 @@ class DocumentTranslator:
         doubles = sorted(sentence for sentence, found in by_sentence.items() if len(found) > 1)
         if doubles:
             note(
-                f"{source}: {len(doubles)} sentences stand there more than once (the first: '{doubles[0]}'); each fact takes the next one"
+                f"{source}: {len(doubles)} sentences stand there more than once (the first:"
+                f" '{doubles[0]}'); each fact takes the next one"
             )
         for item in items:
             found = by_sentence.get(item.sentence.strip())
@@ -123,13 +129,16 @@ def what_to_do(written: Sequence[Path]) -> str:
     names = ", ".join(path.name for path in written)
     into = written[0].parent.parent / "tgt"
     return (
-        f"{len(written)} English workbook(s) written into {written[0].parent} ({names}): have each translated as a document into the"
-        f" language it is named after, save the results in {into} under the same names, and run the same command again"
+        f"{len(written)} English workbook(s) written into {written[0].parent} ({names}): have each"
+        f" translated as a document into the language it is named after, save the results in {into}"
+        " under the same names, and run the same command again"
     )
 
 
 def read_workbook(path: Path) -> list[str]:
-    """The sentences of a workbook: second column of the first sheet, below one header row, empty rows at the end left out."""
+    """The sentences of a workbook: second column of the first sheet, below one header row, empty
+    rows at the end left out.
+    """
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except (OSError, KeyError, ValueError, zipfile.BadZipFile, InvalidFileException) as error:
@@ -149,7 +158,9 @@ def read_workbook(path: Path) -> list[str]:
 
 
 def write_workbook(path: Path, sentences: Sequence[str]) -> None:
-    """Write the English sentences in the published layout: row number, sentence, under the header (empty, en_template)."""
+    """Write the English sentences in the published layout: row number, sentence, under the header
+    (empty, en_template).
+    """
     book = openpyxl.Workbook()
     sheet = book.active
     sheet.title = "Sheet1"

@@ -1,4 +1,5 @@
-"""The table of facts as items to translate, rows to locate objects in, cut sentences, and lines to read.
+"""The table of facts as items to translate, rows to locate objects in, cut sentences, and lines to
+read.
 
 The table has the columns of a benchmark file (``fluent_mlama/records/benchmark.py``), one row per
 fact, numbered from 0.
@@ -91,7 +92,8 @@ class Cut:
 
 
 def cut_sentences(checked: Sequence[Checked], rows: Sequence[Row], locator: Locator) -> list[Cut]:
-    """Cut every usable sentence at its object: by the span that the back end knows, else the locator's.
+    """Cut every usable sentence at its object: by the span that the back end knows, else the
+    locator's.
 
     checked, rows: one per fact, in the same order; the locator learns from all rows it searches.
     """
@@ -112,7 +114,8 @@ def cut_sentences(checked: Sequence[Checked], rows: Sequence[Row], locator: Loca
 
 
 def lines_of(table: pd.DataFrame, names: Iterable[str], which: str = "all") -> list[str]:
-    """The sentences of these verbalisations, the object marked; the status where it is more than ok.
+    """The sentences of these verbalisations, the object marked; the status where it is more than
+    ok.
 
     which: ``all``, ``failed`` (those without an object) or ``unsure`` (found without evidence from
     the object's name). A failed row shows the object's label too, and what its status means.

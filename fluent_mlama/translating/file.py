@@ -20,7 +20,9 @@ _HEADERS = {"en_template", "english", "source", "sentence"}
 
 
 class FileTranslator:
-    """path: a TSV, a folder of ``{lang}_{relation}.tsv``, or a path with ``{lang}`` and ``{relation}`` in it."""
+    """path: a TSV, a folder of ``{lang}_{relation}.tsv``, or a path with ``{lang}`` and
+    ``{relation}`` in it.
+    """
 
     name = "file"
     costly = False
@@ -46,9 +48,11 @@ class FileTranslator:
             text = self._translations(item.target, item.relation).get(_key(item.sentence))
             yield (
                 item,
-                Answer(None, "missing", detail=f"no such sentence in {self._path}")
-                if text is None
-                else Answer(text),
+                (
+                    Answer(None, "missing", detail=f"no such sentence in {self._path}")
+                    if text is None
+                    else Answer(text)
+                ),
             )
 
     def _translations(self, target: str, relation: str) -> dict[str, str]:
@@ -70,15 +74,18 @@ def _from_path(argument: str, options: TranslatorOptions) -> FileTranslator:
 
 
 def read_translations(path: Path) -> dict[str, str]:
-    """English sentence -> translation. A header row is known by its first cell; empty lines are skipped.
+    """English sentence -> translation. A header row is known by its first cell; empty lines are
+    skipped.
 
-    Raises UserError with the row: not two columns, or a sentence that comes twice with different translations.
+    Raises UserError with the row: not two columns, or a sentence that comes twice with different
+    translations.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise UserError(
-            f"cannot read translations {path} ({error.strerror}): give a TSV of English sentence and translation"
+            f"cannot read translations {path} ({error.strerror}): give a TSV of English sentence"
+            " and translation"
         ) from error
     except UnicodeDecodeError as error:
         raise UserError(
@@ -96,13 +103,15 @@ def read_translations(path: Path) -> dict[str, str]:
             continue
         if len(row) != 2:
             raise UserError(
-                f"{path}, row {number}: {len(row)} columns where 2 are wanted (English sentence, tab, translation)"
+                f"{path}, row {number}: {len(row)} columns where 2 are wanted (English sentence,"
+                " tab, translation)"
             )
         sentence, translation = _key(row[0]), row[1]
         earlier = found.setdefault(sentence, (translation, number))
         if earlier[0] != translation:
             raise UserError(
-                f"{path}, row {number}: another translation than in row {earlier[1]} for '{sentence}'; keep one of them"
+                f"{path}, row {number}: another translation than in row {earlier[1]} for"
+                f" '{sentence}'; keep one of them"
             )
     if not found:
         raise UserError(

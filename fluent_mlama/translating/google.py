@@ -1,12 +1,12 @@
 """Google Translate and every other engine of deep-translator, by name, one sentence a request.
 
-deep-translator (1.11.4) has no time-out, no retry and drops the response with its Retry-After; so its requests go through
-a session of ours that sets the time-outs and tells faults apart by the service's answer.
+deep-translator (1.11.4) has no time-out, no retry and drops the response with its Retry-After; so
+its requests go through a session of ours that sets the time-outs and tells faults apart by the
+service's answer.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import sys
@@ -15,8 +15,7 @@ from functools import partial
 from typing import Any
 
 import requests
-from deep_translator import exceptions
-from deep_translator.constants import GOOGLE_LANGUAGES_TO_CODES
+from deep_translator import constants, exceptions
 from deep_translator.engines import __engines__
 
 from fluent_mlama.console import UserError
@@ -46,17 +45,24 @@ ENGINE_KEYS: dict[str, dict[str, str]] = {
 """Constructor arguments and the environment variables they come from."""
 
 _TABLES: dict[str, str] = {
-    "baidu": "BAIDU_LANGUAGE_TO_CODE", "deepl": "DEEPL_LANGUAGE_TO_CODE", "libre": "LIBRE_LANGUAGES_TO_CODES",
-    "linguee": "LINGUEE_LANGUAGES_TO_CODES", "mymemory": "MY_MEMORY_LANGUAGES_TO_CODES", "papago": "PAPAGO_LANGUAGE_TO_CODE",
-    "pons": "PONS_CODES_TO_LANGUAGES", "qcri": "QCRI_LANGUAGE_TO_CODE",
-}  # fmt: skip
+    "baidu": "BAIDU_LANGUAGE_TO_CODE",
+    "deepl": "DEEPL_LANGUAGE_TO_CODE",
+    "libre": "LIBRE_LANGUAGES_TO_CODES",
+    "linguee": "LINGUEE_LANGUAGES_TO_CODES",
+    "mymemory": "MY_MEMORY_LANGUAGES_TO_CODES",
+    "papago": "PAPAGO_LANGUAGE_TO_CODE",
+    "pons": "PONS_CODES_TO_LANGUAGES",
+    "qcri": "QCRI_LANGUAGE_TO_CODE",
+}
+"""Names of the engines' own tables of languages; the others go by Google's."""
 _CALL: dict[str, dict[str, str]] = {"qcri": {"domain": "general"}}
 _QUOTA_STATUS = {402, 456}
 _REFUSED_STATUS = {401, 403}
 
 
 class _Session(requests.Session):
-    """Stands in for the name ``requests`` inside an engine: time-outs on every request, and faults told apart by status.
+    """Stands in for the name ``requests`` inside an engine: time-outs on every request, and faults
+    told apart by status.
 
     Texts of exceptions are left out: they hold URLs, and those hold keys.
     """
@@ -68,7 +74,9 @@ class _Session(requests.Session):
         self._engine, self._timeout = engine, timeout
 
     def request(self, *arguments: Any, **options: Any) -> requests.Response:
-        """Raises TryLater for what may pass, RequestFailed for what stays, UserError for what ends the run."""
+        """Raises TryLater for what may pass, RequestFailed for what stays, UserError for what ends
+        the run.
+        """
         try:
             response = super().request(*arguments, **{**options, "timeout": self._timeout})
         except requests.RequestException as error:
@@ -80,7 +88,8 @@ class _Session(requests.Session):
             )
         if status in _REFUSED_STATUS and engine in ENGINE_KEYS:
             raise UserError(
-                f"{engine} refuses the key (HTTP {status}): check {', '.join(ENGINE_KEYS[engine].values())}"
+                f"{engine} refuses the key (HTTP {status}): check"
+                f" {', '.join(ENGINE_KEYS[engine].values())}"
             )
         if may_pass(status):
             raise TryLater(f"HTTP {status}", response.headers)
@@ -90,7 +99,9 @@ class _Session(requests.Session):
 
 
 class DeepTranslator:
-    """One deep-translator engine. base_url: another address (a mirror, a stand-in); None is the engine's own."""
+    """One deep-translator engine. base_url: another address (a mirror, a stand-in); None is the
+    engine's own.
+    """
 
     costly = True
 
@@ -113,7 +124,9 @@ class DeepTranslator:
         self._module: Any = sys.modules[__engines__[engine].__module__]
 
     def check(self, source: str, target: str, relation: str) -> None:
-        """Keys and language codes, before any request (Microsoft's list of languages is its own service's to tell)."""
+        """Keys and language codes, before any request (Microsoft's list of languages is its own
+        service's to tell).
+        """
         for variable in ENGINE_KEYS.get(self.name, {}).values():
             if not os.environ.get(variable):
                 raise UserError(f"{self.name} needs a key: set the environment variable {variable}")
@@ -133,25 +146,15 @@ class DeepTranslator:
             pair = (item.source, item.target)
             if pair not in engines:
                 engines[pair] = self._through_session(self._engine, *pair)
+            ask = partial(self._ask, engines[pair], item.sentence)
             try:
-                yield (
-                    item,
-                    Answer(
-                        self._patience.persist(
-                            self.name, partial(self._ask, engines[pair], item.sentence)
-                        )
-                    ),
-                )
+                answer = Answer(self._patience.persist(self.name, ask))
             except RequestFailed as fault:
-                yield item, Answer(None, fault.status or FAILED, detail=str(fault))
+                answer = Answer(None, fault.status or FAILED, detail=str(fault))
+            yield item, answer
 
     def _code(self, code: str) -> str:
-        constants = importlib.import_module("deep_translator.constants")
-        table = (
-            getattr(constants, _TABLES[self.name])
-            if self.name in _TABLES
-            else GOOGLE_LANGUAGES_TO_CODES
-        )
+        table = getattr(constants, _TABLES.get(self.name, "GOOGLE_LANGUAGES_TO_CODES"))
         return service_code(self.name, table, code)
 
     def _engine(self, source: str, target: str) -> Any:
@@ -168,12 +171,13 @@ class DeepTranslator:
                 TryLater,
                 RequestFailed,
                 ValueError,
-                KeyError,
+                LookupError,
                 TypeError,
                 AttributeError,
             ) as error:
                 raise UserError(
-                    f"microsoft does not tell its languages ({type(error).__name__}): try again later"
+                    f"microsoft does not tell its languages ({type(error).__name__}): try again"
+                    " later"
                 ) from error
             engine.source, engine.target = (
                 service_code(self.name, known, code) for code in (source, target)
@@ -185,7 +189,9 @@ class DeepTranslator:
         return engine
 
     def _through_session(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Call into an engine, which takes no session: for the length of the call its module's ``requests`` is ours."""
+        """Call into an engine, which takes no session: for the length of the call its module's
+        ``requests`` is ours.
+        """
         theirs, self._module.requests = self._module.requests, self._session
         try:
             return call(*arguments, **options)
@@ -202,17 +208,17 @@ class DeepTranslator:
             raise RequestFailed(
                 f"sentence not accepted ({type(error).__name__})", "missing"
             ) from error
-        except (
-            Exception
-        ) as error:  # the engines raise three families, and KeyError & co. on garbage
+        # The engines raise three families of their own, and KeyError and the like on garbage.
+        except Exception as error:
             raise TryLater(f"unreadable answer ({type(error).__name__})") from None
         if isinstance(text, str) and text.startswith("MYMEMORY WARNING"):
             raise UserError(
-                f"{self.name}: the day's quota is used up; what was finished is kept: run the same command again tomorrow"
+                f"{self.name}: the day's quota is used up; what was finished is kept: run the same"
+                " command again tomorrow"
             )
-        return (
-            text if isinstance(text, str) or text is None else json.dumps(text, ensure_ascii=False)
-        )
+        if text is None or isinstance(text, str):
+            return text
+        return json.dumps(text, ensure_ascii=False)
 
 
 def _add(engine: str) -> None:

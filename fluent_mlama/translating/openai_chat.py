@@ -4,8 +4,8 @@ Any OpenAI-compatible server will do (``OPENAI_BASE_URL``). Unlike the published
 user's turn with the keys of the examples, the temperature is 0 and a seed is sent;
 ``published_role`` restores the published turn for reproduction.
 
-``ChatClient`` asks patiently, many conversations at a time. What cannot be mended by asking again (a
-bad key, an unknown model, a used-up quota) ends the work with one line; a conversation that the
+``ChatClient`` asks patiently, many conversations at a time. What cannot be mended by asking again
+(a bad key, an unknown model, a used-up quota) ends the work with one line; a conversation that the
 service refuses gets an answer with its status, and the others go on.
 """
 
@@ -26,6 +26,7 @@ from fluent_mlama.console import UserError, note
 from fluent_mlama.languages import language
 from fluent_mlama.patience import Patience, RequestFailed, TryLater, may_pass
 from fluent_mlama.records.few_shot import (
+    KEYS,
     FewShot,
     Shot,
     few_shot_name,
@@ -61,13 +62,14 @@ Messages = list[dict[str, str]]
 def instruction(target: str) -> str:
     """What the model is told before any example; five short lines, as the published text has."""
     name = language(target).name
-    return "\n".join((
-        f"You translate English sentences into {name}, as a professional would.",
-        f"Beside each sentence you are given its subject and its object in {name}: use these translations.",
-        "Inflect them, and make the words around them agree, as the grammar demands.",
-        f"Answer with the {name} sentence alone, in one line, without quotes.",
-        "Follow the examples, if there are any:",
-    ))  # fmt: skip
+    return (
+        f"You translate English sentences into {name}, as a professional would.\n"
+        f"Beside each sentence you are given its subject and its object in {name}: "
+        "use these translations.\n"
+        "Inflect them, and make the words around them agree, as the grammar demands.\n"
+        f"Answer with the {name} sentence alone, in one line, without quotes.\n"
+        "Follow the examples, if there are any:"
+    )
 
 
 class OpenAITranslator:
@@ -111,14 +113,12 @@ class OpenAITranslator:
         )
 
     def query(self, item: Item) -> str:
-        if self._published_role:
-            keys = ("Source sentence", "Subject", "Object", "Sentence")
-        else:
-            keys = ("Source sentence", "Subject translation", "Object translation", "Translation")
-        values = (item.sentence, item.sub_label, item.obj_label, "")
-        return "\n".join(
-            f"{key}: {value}".rstrip() for key, value in zip(keys, values, strict=True)
+        keys = (
+            ("Source sentence", "Subject", "Object", "Sentence") if self._published_role else KEYS
         )
+        values = (item.sentence, item.sub_label, item.obj_label, "")
+        lines = (f"{key}: {value}".rstrip() for key, value in zip(keys, values, strict=True))
+        return "\n".join(lines)
 
     def translate(self, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
         return self._client.converse(items, self._messages, lambda item: MAX_TOKENS)
@@ -189,9 +189,11 @@ def find_or_draw(
 
 
 class ChatClient:
-    """One model of one service. Temperature is 0 and ``seed`` is sent; workers: requests under way at a time.
+    """One model of one service. Temperature is 0 and ``seed`` is sent; workers: requests under way
+    at a time.
 
-    base_url: None for OPENAI_BASE_URL or the service's own. The key comes from OPENAI_API_KEY or the key file.
+    base_url: None for OPENAI_BASE_URL or the service's own. The key comes from OPENAI_API_KEY or
+    the key file.
     """
 
     def __init__(
@@ -219,7 +221,9 @@ class ChatClient:
         messages: Callable[[Asked], Messages],
         max_tokens: Callable[[Asked], int],
     ) -> Iterator[tuple[Asked, Answer]]:
-        """Each thing asked with its answer, as they come; ``messages`` and ``max_tokens`` are called when its turn comes."""
+        """Each thing asked with its answer, as they come; ``messages`` and ``max_tokens`` are
+        called when its turn comes.
+        """
         timeout = openai.Timeout(self._patience.read, connect=self._patience.connect)
         with (
             openai.OpenAI(
@@ -233,7 +237,8 @@ class ChatClient:
             ended = threading.Event()
 
             def ask(one: Asked) -> Answer:
-                if ended.is_set():  # also between the tries of one row: whoever stops the run need not wait for all of them
+                # Also between the tries of one row: who stops the run need not wait for them all.
+                if ended.is_set():
                     raise CancelledError
                 return self._ask(client, messages(one), max_tokens(one))
 
@@ -254,7 +259,9 @@ class ChatClient:
                 pool.shutdown(wait=True, cancel_futures=True)
 
     def _ask(self, client: openai.OpenAI, messages: Any, max_tokens: int) -> Answer:
-        """One request. Raises TryLater, RequestFailed, or UserError for what no other row would survive."""
+        """One request. Raises TryLater, RequestFailed, or UserError for what no other row would
+        survive.
+        """
         try:
             completion = client.chat.completions.create(
                 model=self.model,
@@ -281,7 +288,8 @@ class ChatClient:
             )
         if status == 404:
             return UserError(
-                f"openai knows no model '{self.model}' (HTTP 404): give another model, or check OPENAI_BASE_URL"
+                f"openai knows no model '{self.model}' (HTTP 404): give another model, or check"
+                " OPENAI_BASE_URL"
             )
         if may_pass(status):
             return TryLater(f"HTTP {status}", error.response.headers)
@@ -292,7 +300,9 @@ class ChatClient:
 
 
 def _finished(tasks: dict[Future[Answer], Asked]) -> Iterator[tuple[Asked, Answer]]:
-    """Answers as they come. When the service ends the work, those under way are still handed over before the error is."""
+    """Answers as they come. When the service ends the work, those under way are still handed over
+    before the error is.
+    """
     ended: UserError | None = None
     for task in as_completed(tasks):
         try:
@@ -315,11 +325,8 @@ def _read(completion: Any) -> Answer:
         raise TryLater("unreadable answer (no choices)") from None
     if text is not None and not isinstance(text, str):
         raise TryLater("unreadable answer (content is no text)")
-    detail = " ".join(
-        str(part)
-        for part in (completion.model, getattr(completion, "system_fingerprint", None))
-        if part
-    )
+    origin = (completion.model, getattr(completion, "system_fingerprint", None))
+    detail = " ".join(str(part) for part in origin if part)
     if refusal:
         return Answer(text, "refusal", detail=detail)
     return Answer(text, _FINISHES.get(finish, OK), detail=detail)
@@ -332,7 +339,8 @@ def _api_key(base_url: str | None) -> str:
         key = KEY_FILE.read_text(encoding="utf-8-sig", errors="replace").strip()
         if not key.isascii() or len(key.split()) != 1:
             raise UserError(
-                f"{KEY_FILE} holds no key (one line, no blanks): put the key there or set OPENAI_API_KEY"
+                f"{KEY_FILE} holds no key (one line, no blanks): put the key there or set"
+                " OPENAI_API_KEY"
             )
     if not key and base_url is None:
         raise UserError(f"openai needs a key: set OPENAI_API_KEY, or write it into {KEY_FILE}")

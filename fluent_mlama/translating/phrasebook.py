@@ -5,13 +5,13 @@ The sentences are gold for whoever looks for inflected objects (``fluent_mlama/l
 
 ``fluent_mlama/data/facts.tsv`` lists the facts; ``fluent_mlama/data/phrasebook/{lang}.tsv`` has one
 row per entity, ``{lang}_patterns.tsv`` one row per relation (``README.md`` there says how to write
-them). A cell of a form is ``before|form|after``: ``во|Франции``, ``на|английском|языке``, or the form
-alone. Only the middle part is the object; what stands around it is fixed by the object and written
-with it. ``у/в|Парижі`` is ``у`` after a consonant and ``в`` after a vowel.
+them). A cell of a form is ``before|form|after``: ``во|Франции``, ``на|английском|языке``, or the
+form alone. Only the middle part is the object; what stands around it is fixed by the object and
+written with it. ``у/в|Парижі`` is ``у`` after a consonant and ``в`` after a vowel.
 
 A pattern holds, besides plain words,
 
-* ``[X]`` and ``[Y]``: subject and object, ``[X]`` as the column ``subject`` has it (else the label);
+* ``[X]`` and ``[Y]``: subject and object, ``[X]`` from the column ``subject`` (else the label);
 * ``[X:gen]``, ``[Y:loc]``: the form in the column of that name;
 * ``{m:родился|f:родилась}``: the words for the subject's noun class (several: ``{m,n:…|f:…}``).
 """
@@ -49,7 +49,9 @@ CHOICE = re.compile(r"\{([^{}]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class StarterFact:
-    """One line of ``fluent_mlama/data/facts.tsv``; a held-out fact is for few-shot prompts and stands in no benchmark file."""
+    """One line of ``fluent_mlama/data/facts.tsv``; a held-out fact is for few-shot prompts and
+    stands in no benchmark file.
+    """
 
     relation: str
     sub_uri: str
@@ -82,7 +84,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """How one relation is said: the naive template (mLAMA's kind) and the fluent pattern ("" in English, the source)."""
+    """How one relation is said: the naive template (mLAMA's kind) and the fluent pattern ("" in
+    English, the source).
+    """
 
     template: str
     fluent: str
@@ -92,7 +96,9 @@ class Pattern:
         return {form for which, form in PLACE.findall(self.fluent) if which == place}
 
     def classes(self) -> set[str]:
-        """Noun classes of the subject that every choice of the pattern covers; empty where there is no choice."""
+        """Noun classes of the subject that every choice of the pattern covers; empty where there is
+        no choice.
+        """
         covered = [set(read_choice(choice)) for choice in CHOICE.findall(self.fluent)]
         return set.intersection(*covered) if covered else set()
 
@@ -117,17 +123,21 @@ def read_facts(path: Path = DATA / "facts.tsv") -> list[StarterFact]:
 
 
 def read_cells(path: Path) -> list[dict[str, str]]:
-    """The rows of a plain tab-separated file by column name; no quoting, so that a cell is what an editor shows."""
+    """The rows of a plain tab-separated file by column name; no quoting, so that a cell is what an
+    editor shows.
+    """
     if not path.is_file():
         raise UserError(
-            f"{path}: no such file; fluent_mlama/data/phrasebook/README.md tells how to add a language"
+            f"{path}: no such file; fluent_mlama/data/phrasebook/README.md tells how to add a"
+            " language"
         )
     lines = path.read_text(encoding="utf-8").splitlines()
     header, *rows = (line.split("\t") for line in lines if line)
     for number, row in enumerate(rows, start=2):
         if len(row) != len(header):
             raise UserError(
-                f"{path}, line {number}: {len(row)} cells where the header has {len(header)}; mend the line"
+                f"{path}, line {number}: {len(row)} cells where the header has {len(header)}; mend"
+                " the line"
             )
     return [dict(zip(header, row, strict=True)) for row in rows]
 
@@ -175,7 +185,9 @@ def read_choice(choice: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A fluent sentence and where its object stands: ``prompt + object + tail == sentence``, always."""
+    """A fluent sentence and where its object stands: ``prompt + object + tail == sentence``,
+    always.
+    """
 
     sentence: str
     prompt: str
@@ -198,7 +210,8 @@ class Phrasebook:
         """The row of this entity; none is a ``UserError``."""
         if uri not in self.entries:
             raise UserError(
-                f"{self.path}: no row for {uri}; add one (fluent_mlama/data/phrasebook/README.md says how)"
+                f"{self.path}: no row for {uri}; add one (fluent_mlama/data/phrasebook/README.md"
+                " says how)"
             )
         return self.entries[uri]
 
@@ -217,7 +230,9 @@ class Phrasebook:
         return Sentence(prompt + label + tail, prompt, label, tail, entry.noun_class)
 
     def fluent(self, relation: str, sub_uri: str, obj_uri: str) -> Sentence:
-        """The fluent pattern filled: the subject's verb form, the object's form; a lacking cell is a ``UserError``."""
+        """The fluent pattern filled: the subject's verb form, the object's form; a lacking cell is
+        a ``UserError``.
+        """
         subject, target = self.entry(sub_uri), self.entry(obj_uri)
         pattern = CHOICE.sub(
             lambda found: self._choose(found[1], subject, relation), self.pattern(relation).fluent
@@ -249,8 +264,8 @@ class Phrasebook:
         words = read_choice(choice)
         if subject.noun_class not in words:
             raise UserError(
-                f"{self.path}: class '{subject.noun_class}' of {subject.uri} ({subject.english}) is not in the pattern "
-                f"of {relation}, which knows {', '.join(words)}"
+                f"{self.path}: class '{subject.noun_class}' of {subject.uri} ({subject.english}) is"
+                f" not in the pattern of {relation}, which knows {', '.join(words)}"
             )
         return words[subject.noun_class]
 
@@ -259,7 +274,8 @@ class Phrasebook:
             return Phrase("", entry.label, "")
         if column not in entry.forms:
             raise UserError(
-                f"{self.path}: {entry.uri} ({entry.english}) lacks the form '{column}' that {relation} needs; fill the cell"
+                f"{self.path}: {entry.uri} ({entry.english}) lacks the form '{column}' that"
+                f" {relation} needs; fill the cell"
             )
         return entry.forms[column]
 
@@ -267,7 +283,9 @@ class Phrasebook:
         return " " if words and self.language.spaces else ""
 
     def _glue(self, before: str) -> str:
-        """What stands before the object, with the blank that belongs there (none after an apostrophe or a hyphen)."""
+        """What stands before the object, with the blank that belongs there (none after an
+        apostrophe or a hyphen).
+        """
         return before + ("" if before.endswith(("'", "’", "-")) else self._space(before))
 
     def _join(self, before: str, text: str, after: str) -> str:
@@ -275,13 +293,16 @@ class Phrasebook:
 
 
 def _alternate(before: str, preceding: str) -> str:
-    """Of two words for one (``у/в``, Ukrainian alone), the first after a consonant, the second after a vowel."""
+    """Of two words for one (``у/в``, Ukrainian alone), the first after a consonant, the second
+    after a vowel.
+    """
     after_consonant, bar, after_vowel = before.partition("/")
     return after_vowel if bar and preceding.rstrip()[-1:].lower() in VOWELS else after_consonant
 
 
 class PhrasebookTranslator:
-    """The phrasebook as a translation back end: facts it knows get a sentence and the object's span, others ``missing``.
+    """The phrasebook as a translation back end: facts it knows get a sentence and the object's
+    span, others ``missing``.
 
     folder: where ``{lang}.tsv`` and ``{lang}_patterns.tsv`` lie.
     """
@@ -295,7 +316,9 @@ class PhrasebookTranslator:
         self._books: dict[str, Phrasebook] = {}
 
     def check(self, source: str, target: str, relation: str) -> None:
-        """Raise a ``UserError`` where there is no phrasebook for this pair or no pattern for the relation."""
+        """Raise a ``UserError`` where there is no phrasebook for this pair or no pattern for the
+        relation.
+        """
         if source != SOURCE:
             raise UserError(f"the phrasebook translates from English only, not from '{source}'")
         if target == SOURCE:

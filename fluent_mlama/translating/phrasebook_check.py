@@ -51,7 +51,9 @@ def languages() -> list[str]:
 
 
 def needed(book: Phrasebook, facts: Iterable[StarterFact]) -> dict[str, dict[str, set[str]]]:
-    """For each entity, objects first, the columns its sentences need, each with the relations that need it."""
+    """For each entity, objects first, the columns its sentences need, each with the relations that
+    need it.
+    """
     facts = list(facts)
     order = dict.fromkeys([*(fact.obj_uri for fact in facts), *(fact.sub_uri for fact in facts)])
     cells: dict[str, dict[str, set[str]]] = {uri: defaultdict(set) for uri in order}
@@ -66,7 +68,9 @@ def needed(book: Phrasebook, facts: Iterable[StarterFact]) -> dict[str, dict[str
 
 
 def uses(facts: Iterable[StarterFact], english: Phrasebook) -> dict[str, str]:
-    """What each entity is in the facts, for writers: ``object of P19 P20``, ``P127 BMW`` (which Mini this is)."""
+    """What each entity is in the facts, for writers: ``object of P19 P20``, ``P127 BMW`` (which
+    Mini this is).
+    """
     as_object: dict[str, dict[str, None]] = defaultdict(dict)
     as_subject: dict[str, dict[str, None]] = defaultdict(dict)
     for fact in facts:
@@ -144,7 +148,10 @@ def _row_mistakes(
                 *(book.pattern(relation).classes() for relation in relations)
             )
             if entry.noun_class not in allowed:
-                yield f"{who}: class is '{entry.noun_class}'; {', '.join(sorted(relations))} know {', '.join(sorted(allowed))}"
+                yield (
+                    f"{who}: class is '{entry.noun_class}'; {', '.join(sorted(relations))} know"
+                    f" {', '.join(sorted(allowed))}"
+                )
         elif column not in entry.forms:
             yield f"{who}: '{column}' is empty; {', '.join(sorted(relations))} needs it"
     for column, form in entry.forms.items():
@@ -167,11 +174,14 @@ def _row_mistakes(
 
 
 def foreign_words(text: str, scripts: Sequence[str], known: Collection[str]) -> list[str]:
-    """Words in a script that is not the language's; ``known`` ones (of English labels) and Roman numerals pass as names."""
+    """Words in a script that is not the language's; ``known`` ones (of English labels) and Roman
+    numerals pass as names.
+    """
     native = tuple(_SCRIPT.get(script, script.upper()) for script in scripts)
     strange = []
     for word in re.findall(r"\w+", text):
-        # One run of letters at a time: Chinese sets a foreign name and the native noun without a blank (U2乐队).
+        # One run of letters at a time: Chinese sets a foreign name and the native noun without
+        # a blank (U2乐队).
         for own, letters in groupby(
             word, lambda letter: letter.isalpha() and unicodedata.name(letter).startswith(native)
         ):
@@ -187,7 +197,9 @@ def foreign_words(text: str, scripts: Sequence[str], known: Collection[str]) -> 
 
 
 def _doubles(book: Phrasebook) -> Iterator[str]:
-    """Two entities written alike are one candidate for a model, so labels and forms are unique within their column."""
+    """Two entities written alike are one candidate for a model, so labels and forms are unique
+    within their column.
+    """
     seen: dict[tuple[str, str], str] = {}
     for entry in book.entries.values():
         for column, text in [
@@ -239,7 +251,9 @@ def samples(
 
 
 def blank_table(book: Phrasebook, facts: Sequence[StarterFact], english: Phrasebook) -> str:
-    """The phrasebook with a row for every entity: what is written is kept, ``-`` marks cells that no pattern asks for."""
+    """The phrasebook with a row for every entity: what is written is kept, ``-`` marks cells that
+    no pattern asks for.
+    """
     cells = needed(book, facts)
     asked = [
         form

@@ -1,6 +1,8 @@
-"""Any Hugging Face translation model on this machine: NLLB, M2M-100, mBART, MADLAD (T5) and OPUS-MT, in batches.
+"""Any Hugging Face translation model on this machine: NLLB, M2M-100, mBART, MADLAD (T5) and
+OPUS-MT, in batches.
 
-Greedy or beam search without sampling: the same model gives the same sentences. transformers is imported when a model is loaded.
+Greedy or beam search without sampling: the same model gives the same sentences. transformers is
+imported when a model is loaded.
 """
 
 from __future__ import annotations
@@ -58,7 +60,8 @@ class Seq2SeqTranslator:
     ) -> None:
         if not model:
             raise UserError(
-                "seq2seq needs a model: seq2seq:facebook/nllb-200-distilled-600M, seq2seq:Helsinki-NLP/opus-mt-en-ru …"
+                "seq2seq needs a model: seq2seq:facebook/nllb-200-distilled-600M,"
+                " seq2seq:Helsinki-NLP/opus-mt-en-ru …"
             )
         self._path, self._revision, self._device = model, revision, device
         self._batch_size, self._beams, self._max_new_tokens = batch_size, beams, max_new_tokens
@@ -119,9 +122,11 @@ class Seq2SeqTranslator:
         ]
 
     def _has_ended(self, row: list[int], ends: set[int]) -> bool:
-        """Whether the model itself ended the sentence: many are made to write an end mark at the limit, which says nothing.
+        """Whether the model itself ended the sentence: many are made to write an end mark at the
+        limit, which says nothing.
 
-        row: the decoder's start token (it may be the end mark too), then what was generated, padded.
+        row: the decoder's start token (it may be the end mark too), then what was generated,
+        padded.
         """
         return bool(ends & set(row[1 : self._max_new_tokens]))
 
@@ -140,7 +145,9 @@ class Seq2SeqTranslator:
 def _prefix_and_target(
     tokenizer: Any, model: Any, source: str, target: str
 ) -> tuple[str, dict[str, int]]:
-    """What stands before each sentence, and the options of ``generate`` that choose the target language."""
+    """What stands before each sentence, and the options of ``generate`` that choose the target
+    language.
+    """
     if hasattr(tokenizer, "supported_language_codes"):  # OPUS-MT (Marian)
         token = opus_token(tokenizer.supported_language_codes, target)
         return (f"{token} " if token else ""), {}
@@ -158,7 +165,8 @@ def _prefix_and_target(
     if mark in tokenizer.get_vocab():  # MADLAD
         return f"{mark} ", {}
     raise UserError(
-        f"'{tokenizer.name_or_path}' is no translation model this back end knows (OPUS-MT, NLLB, M2M-100, mBART, MADLAD)"
+        f"'{tokenizer.name_or_path}' is no translation model this back end knows (OPUS-MT, NLLB,"
+        " M2M-100, mBART, MADLAD)"
     )
 
 

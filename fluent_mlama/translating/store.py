@@ -1,6 +1,8 @@
-"""The store: every finished translation, kept as it arrives, so that no service is asked twice for the same thing.
+"""The store: every finished translation, kept as it arrives, so that no service is asked twice for
+the same thing.
 
-Kept are the answers as they came; the checks run again each time, so a better check needs no new request.
+Kept are the answers as they came; the checks run again each time, so a better check needs no new
+request.
 """
 
 from __future__ import annotations
@@ -20,21 +22,24 @@ from fluent_mlama.translating.backend import FAILED, Answer, Item, Translator
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (
-    backend TEXT NOT NULL, model TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL, prompt_hash TEXT NOT NULL, query TEXT NOT NULL,
-    text TEXT, status TEXT NOT NULL, span_start INTEGER, span_end INTEGER, detail TEXT NOT NULL, answered TEXT NOT NULL,
+    backend TEXT NOT NULL, model TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
+    prompt_hash TEXT NOT NULL, query TEXT NOT NULL, text TEXT, status TEXT NOT NULL,
+    span_start INTEGER, span_end INTEGER, detail TEXT NOT NULL, answered TEXT NOT NULL,
     PRIMARY KEY (backend, model, source, target, prompt_hash, query)
 ) WITHOUT ROWID;
 """
 
 DEFAULT_STORE = Path(".cache") / "translations.sqlite"
 FAILURES_IN_A_ROW = 6
-"""After so many failed rows one after the other the service is taken to be down, and the run ends with what it has."""
+"""After so many failed rows one after the other the service is taken to be down, and the run ends
+with what it has.
+"""
 
 Key = tuple[str, str, str, str, str, str]
 
 
 class Store:
-    """Answers by (back end, model, source and target language, prompt hash, NFC text of the query)."""
+    """Answers by (back end, model, source, target, prompt hash, NFC text of the query)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -53,8 +58,8 @@ class Store:
         """The kept answer, or None."""
         with plain_errors(self.path):
             row = self._connection.execute(
-                "SELECT text, status, span_start, span_end, detail FROM answers"
-                " WHERE backend=? AND model=? AND source=? AND target=? AND prompt_hash=? AND query=?",
+                "SELECT text, status, span_start, span_end, detail FROM answers WHERE backend=? AND"
+                " model=? AND source=? AND target=? AND prompt_hash=? AND query=?",
                 key,
             ).fetchone()
         if row is None:
@@ -92,14 +97,17 @@ def store_keys(translator: Translator, items: Sequence[Item]) -> list[Key]:
 
 @contextmanager
 def blaming(translator: Translator) -> Iterator[None]:
-    """What goes wrong inside somebody's own back end is told in one line that names it; ours keep their traceback."""
+    """What goes wrong inside somebody's own back end is told in one line that names it; ours keep
+    their traceback.
+    """
     try:
         yield
     except Exception as error:
         if isinstance(error, UserError) or type(translator).__module__.startswith("fluent_mlama."):
             raise
         raise UserError(
-            f"back end {translator.name} failed ({type(error).__name__}: {error}); what was finished is kept: mend it and run this again"
+            f"back end {translator.name} failed ({type(error).__name__}: {error}); what was"
+            " finished is kept: mend it and run this again"
         ) from error
 
 
@@ -109,7 +117,9 @@ def _translate(translator: Translator, items: Sequence[Item]) -> Iterator[tuple[
 
 
 def _encodable(answer: Answer) -> Answer:
-    """Half a character, as JSON may carry it (``\\ud83d`` alone), is none that can be kept or written: it becomes U+FFFD."""
+    """Half a character, as JSON may carry it (``\\ud83d`` alone), is none that can be kept or
+    written: it becomes U+FFFD.
+    """
     if answer.text is None or answer.text.isascii():
         return answer
     return replace(
@@ -122,8 +132,9 @@ def ask(
 ) -> Iterator[tuple[Item, Answer]]:
     """Yield every item with its answer, kept ones first; equal queries are asked for once.
 
-    Failed rows are not kept, so the next run asks for them again. ``refresh`` asks for all again and keeps the new answers.
-    Raises UserError when the back end gives up, answers what is no answer, or when FAILURES_IN_A_ROW rows fail one after the other.
+    Failed rows are not kept, so the next run asks for them again. ``refresh`` asks for all again
+    and keeps the new answers. Raises UserError when the back end gives up, answers what is no
+    answer, or when FAILURES_IN_A_ROW rows fail one after the other.
     """
     shared = store if translator.costly else None
     waiting: dict[Key, list[Item]] = {}
@@ -142,8 +153,9 @@ def ask(
             or not isinstance(answer.text, str | None)
         ):
             raise UserError(
-                f"back end {translator.name} breaks its contract (fluent_mlama/translating/backend.py) at row {item.row}:"
-                f" each item once, with an Answer whose text is a string or None, not {answer!r:.80}"
+                f"back end {translator.name} breaks its contract"
+                f" (fluent_mlama/translating/backend.py) at row {item.row}: each item once, with an"
+                f" Answer whose text is a string or None, not {answer!r:.80}"
             )
         key, answer = asked.pop(item), _encodable(answer)
         if answer.status != FAILED:
@@ -156,8 +168,9 @@ def ask(
         if failures >= FAILURES_IN_A_ROW and asked:
             where = f" and kept in {shared.path}" if shared else ""
             raise UserError(
-                f"{translator.name} failed {failures} rows one after the other (last: {answer.detail or 'no reason given'});"
-                f" what was finished is done{where}: try the same command later"
+                f"{translator.name} failed {failures} rows one after the other (last:"
+                f" {answer.detail or 'no reason given'}); what was finished is done{where}: try the"
+                " same command later"
             )
     for item, key in asked.items():
         for twin in waiting[key]:
@@ -179,16 +192,19 @@ def plain_errors(path: Path) -> Iterator[None]:
                 f"store {path} is in use by another run: wait for it, or give another --store"
             ) from error
         raise UserError(
-            f"store {path} cannot be used ({what}): free space, make it writable, or give another --store"
+            f"store {path} cannot be used ({what}): free space, make it writable, or give another"
+            " --store"
         ) from error
     except sqlite3.DatabaseError as error:
         raise UserError(
-            f"store {path} is damaged or no SQLite file ({error}): move it away, or give another --store"
+            f"store {path} is damaged or no SQLite file ({error}): move it away, or give another"
+            " --store"
         ) from error
 
 
 def open_sqlite(path: Path, schema: str) -> sqlite3.Connection:
-    """Open or make the file, in write-ahead mode, each statement its own transaction (a kill loses at most the one under way).
+    """Open or make the file, in write-ahead mode, each statement its own transaction (a kill loses
+    at most the one under way).
 
     schema: ``CREATE TABLE IF NOT EXISTS …`` statements.
     """

@@ -1,7 +1,8 @@
 """Aliases and gender of entities from Wikidata, fifty a request, kept in SQLite as they arrive.
 
-Our own small client on requests: the API asks for a user agent that tells who is calling, for ``maxlag``, and to be left
-alone for as long as its Retry-After says (https://www.mediawiki.org/wiki/API:Etiquette).
+Our own small client on requests: the API asks for a user agent that tells who is calling, for
+``maxlag``, and to be left alone for as long as its Retry-After says
+(https://www.mediawiki.org/wiki/API:Etiquette).
 """
 
 from __future__ import annotations
@@ -33,26 +34,40 @@ BATCH = 50
 SEX_OR_GENDER = "P21"
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS terms (uri TEXT NOT NULL, code TEXT NOT NULL, label TEXT, aliases TEXT NOT NULL,
-    PRIMARY KEY (uri, code)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS terms (
+    uri TEXT NOT NULL, code TEXT NOT NULL, label TEXT, aliases TEXT NOT NULL,
+    PRIMARY KEY (uri, code)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS genders (uri TEXT PRIMARY KEY, gender TEXT NOT NULL) WITHOUT ROWID;
 """
 _AMONG = "WHERE code IN (SELECT value FROM json_each(?))"
-# Terms are kept by Wikidata's code, as they came: a rule that asks for one more code asks for that entity again.
-# A label is NULL where Wikidata has no such entity, and '' where the entity has no label under the code.
+# Terms are kept by Wikidata's code, as they came: a rule that asks for one more code asks for that
+# entity again. A label is NULL where Wikidata has no such entity, and '' where the entity has none.
 _CODES: dict[str, tuple[str, ...]] = {
-    "be": ("be", "be-tarask"), "de": ("de", "de-at", "de-ch"), "en": ("en", "en-gb", "en-ca", "en-us"), "pt": ("pt", "pt-br"),
-    "fil": ("tl", "fil"), "tl": ("tl", "fil"), "nb": ("nb", "no"), "no": ("nb", "no"),
+    "be": ("be", "be-tarask"),
+    "de": ("de", "de-at", "de-ch"),
+    "en": ("en", "en-gb", "en-ca", "en-us"),
+    "pt": ("pt", "pt-br"),
+    "fil": ("tl", "fil"),
+    "tl": ("tl", "fil"),
+    "nb": ("nb", "no"),
+    "no": ("nb", "no"),
     "sr": ("sr", "sr-cyrl", "sr-ec", "sr-latn", "sr-el"),
-    "zh": ("zh", "zh-hans", "zh-cn", "zh-sg", "zh-my", "zh-hant", "zh-tw", "zh-hk", "zh-mo"),
-}  # fmt: skip
-"""Wikidata's codes for a language, the preferred one first, where its own code alone would miss names.
+    "zh": (
+        *("zh", "zh-hans", "zh-cn", "zh-sg", "zh-my"),
+        *("zh-hant", "zh-tw", "zh-hk", "zh-mo"),
+    ),
+}
+"""Wikidata's codes for a language, the preferred one first, where its own code alone would miss
+names.
 
-MediaWiki also falls back to related languages (Ukrainian to Russian); their names are other words, so they are not here.
+MediaWiki also falls back to related languages (Ukrainian to Russian); their names are other words,
+so they are not here.
 """
 MUL = "mul"
-"""The code of names that hold in every language without one of its own (Wikidata, Help:Default values for labels and
-aliases). Editors remove labels that repeat it."""
+"""The code of names that hold in every language without one of its own (Wikidata, Help:Default
+values for labels and aliases). Editors remove labels that repeat it.
+"""
 
 _LAGGING = {"maxlag", "ratelimited", "readonly"}
 
@@ -85,7 +100,9 @@ class NameSource(Protocol):
 
 
 class Wikidata:
-    """store: the SQLite file of what was fetched; api: another address (a stand-in); refresh: ask again for everything once."""
+    """store: the SQLite file of what was fetched; api: another address (a stand-in); refresh: ask
+    again for everything once.
+    """
 
     def __init__(
         self,
@@ -107,7 +124,8 @@ class Wikidata:
         self._session.close()
 
     def names(self, uris: Sequence[str], language: str) -> dict[str, Names]:
-        """uri -> what it is called in ``language``. English is fetched along, so that its labels can be told apart.
+        """uri -> what it is called in ``language``. English is fetched along, so that its labels
+        can be told apart.
 
         Tells how many labels are not from the language's own code, and how many could not be used.
         """
@@ -142,7 +160,8 @@ class Wikidata:
             return tuple(map(str, parse_json(kept, str(self._store))))
         except (ValueError, TypeError):
             raise UserError(
-                f"store {self._store} is damaged (aliases {kept:.40}): move it away, or give another --store"
+                f"store {self._store} is damaged (aliases {kept:.40}): move it away, or give"
+                " another --store"
             ) from None
 
     def _terms(self, codes: Sequence[str]) -> dict[str, list[_Term] | None]:
@@ -159,7 +178,9 @@ class Wikidata:
         return found
 
     def _missing(self, uris: Sequence[str], query: str, *parameters: str) -> list[str]:
-        """The ids to ask for: those that are Wikidata's and, unless ``refresh``, not among what ``query`` finds."""
+        """The ids to ask for: those that are Wikidata's and, unless ``refresh``, not among what
+        ``query`` finds.
+        """
         wrong = [uri for uri in dict.fromkeys(uris) if not re.fullmatch(r"Q[1-9][0-9]*", uri)]
         if wrong:
             note(
@@ -180,7 +201,9 @@ class Wikidata:
     def _entities(
         self, uris: Sequence[str], props: str, codes: Sequence[str] = ()
     ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Each uri with its entity ({} where there is none), under the id that was asked for even if it redirects."""
+        """Each uri with its entity ({} where there is none), under the id that was asked for even
+        if it redirects.
+        """
         with progress_bar(total=len(uris), unit="entities", label="Wikidata") as bar:
             for start in range(0, len(uris), BATCH):
                 batch = list(uris[start : start + BATCH])
@@ -188,14 +211,17 @@ class Wikidata:
                     found = self._ask(batch, props, codes)
                 except RequestFailed as fault:
                     raise UserError(
-                        f"Wikidata is out of reach ({fault}); what was fetched is kept: run the same command again"
+                        f"Wikidata is out of reach ({fault}); what was fetched is kept: run the"
+                        " same command again"
                     ) from fault
                 for uri in batch:
                     yield uri, found.get(uri, {})
                 bar.update(len(batch))
 
     def _ask(self, uris: list[str], props: str, codes: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """One batch: asked-for id -> entity. An id that the service knows nothing of is left out and the rest asked again."""
+        """One batch: asked-for id -> entity. An id that the service knows nothing of is left out
+        and the rest asked again.
+        """
         while uris:
             parameters = {
                 "action": "wbgetentities", "format": "json", "formatversion": "2", "maxlag": "5",
@@ -207,7 +233,8 @@ class Wikidata:
                 return _by_asked_id(answer["entities"], uris)
             if error.get("code") != "no-such-entity" or error.get("id") not in uris:
                 raise UserError(
-                    f"Wikidata refuses the question ({error.get('code')}): {str(error.get('info', ''))[:200]}"
+                    f"Wikidata refuses the question ({error.get('code')}):"
+                    f" {str(error.get('info', ''))[:200]}"
                 )
             uris = [uri for uri in uris if uri != error["id"]]
         return {}
@@ -221,13 +248,15 @@ class Wikidata:
             raise TryLater(f"no answer ({type(error).__name__})") from None
         if response.status_code == 403:
             raise UserError(
-                "Wikidata refuses this client (HTTP 403): give a user agent that names you, with an address"
+                "Wikidata refuses this client (HTTP 403): give a user agent that names you, with an"
+                " address"
             )
         if may_pass(response.status_code):
             raise TryLater(f"HTTP {response.status_code}", response.headers)
         if response.status_code != 200:
             raise UserError(
-                f"Wikidata refuses the question (HTTP {response.status_code}): check the address {self._api}"
+                f"Wikidata refuses the question (HTTP {response.status_code}): check the address"
+                f" {self._api}"
             )
         try:
             answer = dict(parse_json(response.content, self._api))
@@ -240,7 +269,9 @@ class Wikidata:
 
 
 def alias_cell(names: Names, lang: str, label: str = "") -> str:
-    """The names other than ``label`` as a benchmark's ``aliases`` cell, each once, Chinese ones in simplified script."""
+    """The names other than ``label`` as a benchmark's ``aliases`` cell, each once, Chinese ones in
+    simplified script.
+    """
     simple = dict.fromkeys(
         simplify(name, lang).replace(ALIAS_SEPARATOR, " ").strip() for name in names.all
     )
@@ -277,7 +308,9 @@ def _read_term(entity: dict[str, Any], code: str) -> tuple[str | None, str]:
 
 
 def _in_language(term: _Term, language: str) -> _Term:
-    """The term with clean names; those of ``mul``, which may be in any script, only where the language is written in it."""
+    """The term with clean names; those of ``mul``, which may be in any script, only where the
+    language is written in it.
+    """
     names = [
         " ".join(clean_characters(name, language).split()) for name in (term.label, *term.aliases)
     ]
@@ -290,7 +323,8 @@ def _in_language(term: _Term, language: str) -> _Term:
 def _choose(kept: Sequence[_Term], language: str) -> tuple[Names, str]:
     """The names, and the code that the label is from ("" for none): the first that has one.
 
-    The labels of the language's other codes are aliases. The label of ``mul`` is not: the language's own overrides it.
+    The labels of the language's other codes are aliases. The label of ``mul`` is not: the
+    language's own overrides it.
     """
     terms = [_in_language(term, language) for term in kept]
     chosen = next((term for term in terms if term.label), _Term("", "", ()))
@@ -303,24 +337,29 @@ def _choose(kept: Sequence[_Term], language: str) -> tuple[Names, str]:
 def _tell_fallbacks(
     codes: Mapping[str, str], terms: Mapping[str, Sequence[_Term] | None], language: str
 ) -> None:
-    """What a person would not expect of the labels. codes: uri -> the code that its label is from, "" for none."""
+    """What a person would not expect of the labels. codes: uri -> the code that its label is from,
+    "" for none.
+    """
     counts = Counter(code for code in codes.values() if code and code != _codes(language)[0])
     if counts:
         told = ", ".join(f"{count} '{code}'" for code, count in counts.most_common())
         note(
-            f"Wikidata: {sum(counts.values())} of {len(codes)} labels in '{language}' are from other codes: {told}"
+            f"Wikidata: {sum(counts.values())} of {len(codes)} labels in '{language}' are from"
+            f" other codes: {told}"
         )
     nameless = [uri for uri, code in codes.items() if not code]
     foreign = [term.label for uri in nameless for term in terms.get(uri) or () if term.label]
     if foreign:
         note(
-            f"Wikidata: {len(foreign)} of {len(codes)} entities have no label in '{language}', and their label for all"
-            f" languages ('{MUL}') is in another script (the first: {foreign[0]}); it is not used"
+            f"Wikidata: {len(foreign)} of {len(codes)} entities have no label in '{language}', and"
+            f" their label for all languages ('{MUL}') is in another script (the first:"
+            f" {foreign[0]}); it is not used"
         )
     gone = [uri for uri in codes if terms.get(uri, ()) is None]
     if gone:
         note(
-            f"Wikidata: {len(gone)} of {len(codes)} entities are not there, perhaps deleted (the first: {gone[0]})"
+            f"Wikidata: {len(gone)} of {len(codes)} entities are not there, perhaps deleted (the"
+            f" first: {gone[0]})"
         )
 
 
