@@ -60,8 +60,8 @@ def evidence(total: ArrayLike, tokens: ArrayLike, **more: ArrayLike | None) -> E
 
 
 @dataclass(frozen=True)
-class _Kind:
-    """One row of the table above: its formula over (evidence, parameters), defaults and the evidence it needs."""
+class Kind:
+    """One row of the table above: formula over (evidence, parameters), their defaults, needed evidence."""
 
     formula: Callable[[Evidence, Sequence[float]], Floats]
     defaults: tuple[float, ...] = ()
@@ -75,23 +75,24 @@ def _field(known: Evidence, name: str) -> Floats:
     return values
 
 
-_KINDS: Mapping[str, _Kind] = {
-    "lp": _Kind(lambda e, _: e.total),
-    "mean": _Kind(lambda e, _: e.total / e.tokens),
-    "slln": _Kind(lambda e, p: e.total / e.tokens ** p[0], (0.5,)),
-    "log": _Kind(lambda e, p: e.total / np.log(e.tokens + p[0]), (1.0,)),
-    "penlp": _Kind(lambda e, p: e.total / ((5 + e.tokens) / 6) ** p[0], (0.8,)),
-    "normlp": _Kind(lambda e, _: -e.total / _field(e, "unigram"), needs="unigram"),
-    "slor": _Kind(lambda e, _: (e.total - _field(e, "unigram")) / e.tokens, needs="unigram"),
-    "morcela": _Kind(
+KINDS: dict[str, Kind] = {
+    "lp": Kind(lambda e, _: e.total),
+    "mean": Kind(lambda e, _: e.total / e.tokens),
+    "slln": Kind(lambda e, p: e.total / e.tokens ** p[0], (0.5,)),
+    "log": Kind(lambda e, p: e.total / np.log(e.tokens + p[0]), (1.0,)),
+    "penlp": Kind(lambda e, p: e.total / ((5 + e.tokens) / 6) ** p[0], (0.8,)),
+    "normlp": Kind(lambda e, _: -e.total / _field(e, "unigram"), needs="unigram"),
+    "slor": Kind(lambda e, _: (e.total - _field(e, "unigram")) / e.tokens, needs="unigram"),
+    "morcela": Kind(
         lambda e, p: (e.total - p[0] * _field(e, "unigram") + p[1]) / e.tokens,
         (1.0, 0.0),
         "unigram",
     ),
-    "per-char": _Kind(lambda e, _: e.total / _field(e, "characters"), needs="characters"),
-    "pmi": _Kind(lambda e, _: e.total - _field(e, "prior"), needs="prior"),
+    "per-char": Kind(lambda e, _: e.total / _field(e, "characters"), needs="characters"),
+    "pmi": Kind(lambda e, _: e.total - _field(e, "prior"), needs="prior"),
 }
-NAMES = tuple(_KINDS)
+"""Every linking function; a new one is a row here (or added to the table by other code)."""
+NAMES = tuple(KINDS)
 
 
 @dataclass(frozen=True)
@@ -109,19 +110,19 @@ class Linking:
     @property
     def needs(self) -> str | None:
         """The optional field of ``Evidence`` that it reads, None if it reads none."""
-        return _KINDS[self.kind].needs
+        return KINDS[self.kind].needs
 
     def score(self, known: Evidence) -> Floats:
         """One number a string, higher is better; a missing field of the evidence is a ``ValueError``."""
-        return _KINDS[self.kind].formula(known, self.parameters)
+        return KINDS[self.kind].formula(known, self.parameters)
 
 
 def parse_linking(text: str) -> Linking:
     """``mean``, ``slln:0.5``, ``morcela:0.5:4``; missing parameters take their defaults. ``UserError`` for anything else."""
     kind, *given = text.strip().lower().split(":")
-    if kind not in _KINDS:
-        raise UserError(f"unknown linking function '{text}'; choose from {', '.join(_KINDS)}")
-    defaults = _KINDS[kind].defaults
+    if kind not in KINDS:
+        raise UserError(f"unknown linking function '{text}'; choose from {', '.join(KINDS)}")
+    defaults = KINDS[kind].defaults
     if len(given) > len(defaults):
         raise UserError(
             f"linking function '{text}': {kind} takes {len(defaults)} parameter(s), {len(given)} given"

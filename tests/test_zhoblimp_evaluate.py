@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,10 @@ import pandas as pd
 import pytest
 
 from fluent_mlama.console import UserError
-from fluent_mlama.linking import Linking, parse_linking
+from fluent_mlama.linking import KINDS, Kind, Linking, parse_linking
+from fluent_mlama.outcomes import read_outcomes
+from fluent_mlama.runner.locks import Busy, locked
+from fluent_mlama.runner.run import run_job
 from fluent_mlama.scoring.contract import (
     Arithmetic,
     CandidateScore,
@@ -196,36 +200,45 @@ def test_an_interrupted_pass_goes_on_and_gives_the_same(tmp_path: Path) -> None:
     )
 
 
-def test_the_command_writes_tables_pairs_and_plots_and_does_not_score_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loaded: list[str] = []
+@dataclass
+class World:
+    """The command with stand-ins for models: which were loaded, which fail, and what they are."""
 
-    def load(target: object, _: object) -> CharacterScorer:
-        loaded.append(str(target))
+    folder: Path
+    loaded: list[str] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)
+    identity: str = "first"
+
+    def load(self, target: scoring.Target, _: object) -> CharacterScorer:
+        if target.name in self.broken:
+            raise UserError(f"{target.name} is damaged")
+        self.loaded.append(target.name)
         return CharacterScorer(lambda text, end: -1.0 - (ord(text[end]) % 5) / 10)
 
-    monkeypatch.setattr(scoring, "load", load)
-    monkeypatch.setattr(scoring, "model_identity", lambda *_: identity[0])
-    identity = ["first"]
-    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "out"
-    pairs.write_text("".join(json.dumps(one.source) + "\n" for one in ROWS), encoding="utf-8")
+    def run(self, *words: str) -> int:
+        data, out = self.folder / "pairs.jsonl", self.folder / "out"
+        return main(["evaluate", "--data", str(data), "--out", str(out), *words])
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World(tmp_path)
+    monkeypatch.setattr(scoring, "load", made.load)
+    monkeypatch.setattr(scoring, "model_identity", lambda *_: made.identity)
+    lines = [json.dumps(one.source) + "\n" for one in ROWS]
+    (tmp_path / "pairs.jsonl").write_text("".join(lines), encoding="utf-8")
+    return made
+
+
+def test_the_command_writes_tables_pairs_and_plots_and_does_not_score_twice(
+    world: World, tmp_path: Path
+) -> None:
+    out, loaded = tmp_path / "out", world.loaded
     (tmp_path / "human.csv").write_text("UID,acc\na,1.0\nb,0.5\nc,0.75\n", encoding="utf-8")
-    words = [
-        "evaluate",
-        "--model",
-        "one,org/two",
-        "--data",
-        str(pairs),
-        "--out",
-        str(out),
-        "--linking",
-        "all",
-    ]
-    words += ["--human", str(tmp_path / "human.csv")]
-    assert main(words) == 0 and len(loaded) == 2
+    words = ["--model", "one,org/two", "--linking", "all", "--human", str(tmp_path / "human.csv")]
+    assert world.run(*words) == 0 and len(loaded) == 2
     before = {path: path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
-    assert main(words) == 0 and len(loaded) == 2
+    assert world.run(*words) == 0 and len(loaded) == 2
     assert before == {path: path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
     names = {path.relative_to(out).as_posix() for path in before}
     assert {
@@ -250,8 +263,40 @@ def test_the_command_writes_tables_pairs_and_plots_and_does_not_score_twice(
     assert run["signature"].startswith(
         "characters@local|float32|float32|none|tok:joint|bos:1|zhoblimp|pool:2|ties:wrong|"
     )
-    identity[0] = "second"
-    assert main(words) == 0 and len(loaded) == 4
+    world.identity = "second"
+    assert world.run(*words) == 0 and len(loaded) == 4
+
+
+def test_a_model_that_fails_does_not_stop_the_others(world: World, tmp_path: Path) -> None:
+    world.broken.add("two")
+    words = ["--model", "one", "--model", "two,three", "--no-plots"]
+    with pytest.raises(UserError, match="1 of 3 models failed, .*two is damaged"):
+        world.run(*words)
+    table = read_outcomes(tmp_path / "out").rows
+    assert {name.partition(":")[0] for name in table["condition"]} == {"one", "three"}
+    world.broken.clear()
+    assert world.run(*words) == 0 and world.loaded == ["one", "three", "two"]
+
+
+def test_scores_are_made_by_one_run_at_a_time(tmp_path: Path) -> None:
+    job = scoring.Pairs(ROWS, Place(tmp_path, "main"), "toy", {"pairs_sha256": "0"})
+    with locked(job.target), pytest.raises(Busy, match="another run is at work"):
+        run_job(job, CharacterScorer())
+    assert run_job(job, CharacterScorer()) and not run_job(job, CharacterScorer())
+
+
+def test_a_linking_function_is_one_row_which_other_code_may_add(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = Kind(lambda known, p: -np.abs(known.tokens - p[0]), (3.0,))
+    monkeypatch.setitem(KINDS, "near", added)
+    assert world.run("--model", "one", "--linking", "near,lp,near:2", "--no-plots") == 0
+    rows = read_outcomes(tmp_path / "out").rows
+    right = rows[rows["condition"] == "near:3"]["rank"] == 1
+    lengths = [(len(one.good), len(one.bad)) for one in ROWS]
+    assert right.tolist() == [abs(good - 3) < abs(bad - 3) for good, bad in lengths]
+    first = (tmp_path / "out" / "one" / "main.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    assert json.loads(first)["near:2_bad"] == -2.0
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,9 @@ LENGTHS = (EQUAL, GOOD_LONGER, BAD_LONGER)
 SWEEP = tuple(round(step / 20, 2) for step in range(21))
 ACCURACY = Measure("accuracy", cutoff=1)
 _PUBLISHED_KEYS = {
+    "slln": "pow{}_norm_lp",
+    "log": "log{}_norm_lp",
+    "morcela": "morcela_{}_{}",
     "lp": "lp",
     "mean": "mean_lp",
     "slor": "slor",
@@ -203,12 +206,8 @@ def sweep(result: Result) -> pd.DataFrame:
 
 def published_key(function: Linking) -> str:
     """The name that the published result files give a function: ``pow0.5_norm_lp``, ``morcela_0.5_4``."""
-    parameters = "_".join(f"{value:g}" for value in function.parameters)
-    if function.kind == "slln":
-        return f"pow{parameters}_norm_lp"
-    if function.kind == "log":
-        return f"log{parameters}_norm_lp"
-    return f"morcela_{parameters}" if function.kind == "morcela" else _PUBLISHED_KEYS[function.kind]
+    kind = _PUBLISHED_KEYS.get(function.kind, function.name)
+    return kind.format(*(f"{value:g}" for value in function.parameters))
 
 
 def write_pairs_with_scores(
