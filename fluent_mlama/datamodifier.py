@@ -361,7 +361,7 @@ def build(
             one.check(SOURCE, modifier.lang, modifier.relation)
         place = out / benchmark_name(modifier.lang, modifier.relation, variant)
         if place.is_dir():
-            raise UserError(f"cannot write {place}: a folder stands there; move it away")
+            raise UserError(f"cannot write {place}: a folder is there; move it away")
     wikidata = Wikidata(store, api=options.address("wikidata") or API, refresh=refresh)
     _write_workbooks(modifiers, [one for _, one in translators])
     with Store(store) as answers, closing(wikidata):

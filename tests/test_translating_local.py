@@ -89,7 +89,7 @@ def test_document_reports_sentences_that_stand_twice(
     translated_workbook(tmp_path / "tgt" / "ru_P19.xlsx", ["Первый.", "Второй."])
     found = asked(DocumentTranslator(tmp_path), twins)
     assert [found[0].text, found[1].text] == ["Первый.", "Второй."]
-    assert "1 sentences stand there more than once" in capsys.readouterr().err
+    assert "1 sentences appear more than once" in capsys.readouterr().err
 
 
 def test_document_never_writes_over_a_workbook_that_was_translated(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_file_reads_quotes_headers_and_blanks(tmp_path: Path) -> None:
             "a\tb\na\tc\n",
             "t.tsv, row 2: another translation than in row 1 for 'a'; keep one of them",
         ),
-        ('a\t"b\n', "t.tsv is no proper TSV .*double the quotes"),
+        ('a\t"b\n', "t.tsv is not a proper TSV .*double the quotes"),
         ("", "t.tsv holds no translations"),
         ("English\tRussian\n", "t.tsv holds no translations"),
     ],

@@ -139,9 +139,7 @@ def _count(
 def chosen_tables(
     folder: DumpFolder, options: StatsOptions, source: GenderOptions
 ) -> dict[str, list[RankTable]]:
-    """lang -> its dumps: as asked, else those of the paper (paper style), else those that the table
-    of forms knows.
-    """
+    """lang -> its dumps: as asked, else the paper's (paper style), else those with known forms."""
     forms = read_forms(source.forms, published=options.style == "paper")
     langs = options.langs or [
         lang for lang in folder.languages() if any(known == lang for known, _ in forms)
@@ -243,9 +241,7 @@ def _cells(counts: pd.DataFrame) -> dict[tuple[str, str], dict[Hashable, Any]]:
 
 
 def paper_layout(counts: pd.DataFrame) -> str:
-    """Rows of R@1(F) and %(F) by verbalisation, three decimals without padding, no header row
-    (languages in the first line).
-    """
+    """R@1(F) and %(F) by verbalisation; three decimals, no padding, languages in the first line."""
     cells, langs, names = (
         _cells(counts),
         list(dict.fromkeys(counts["lang"])),
@@ -308,9 +304,7 @@ BLANK = "␣"
 
 @dataclass(frozen=True)
 class FormPattern:
-    """Forms of one gender as a pattern. lang: the language by which case is folded; None: the text
-    is taken as it is.
-    """
+    """Forms of one gender as a pattern. lang: folds case by it; None: the text as it is."""
 
     pattern: regex.Pattern[str]
     lang: str | None = None
@@ -334,9 +328,7 @@ class Forms:
 def read_forms(
     path: Path = GENDERED_FORMS, *, published: bool = False
 ) -> dict[tuple[str, str], Forms]:
-    """(lang, relation) -> forms: whole words in any case, or (published) the paper's strings as
-    they stand, feminine alone.
-    """
+    """(lang, relation) -> forms: whole words in any case, or the paper's own strings."""
     if not path.is_file():
         raise UserError(
             f"no table of forms {path}: give a TSV with the columns {', '.join(COLUMNS)}"
@@ -393,9 +385,7 @@ CLASSES = {"f": FEMALE[0], "m": MALE[0]}
 
 
 def read_genders(path: Path) -> dict[str, str]:
-    """id -> gender from a TSV with the columns ``p`` (bare Wikidata id) and ``genderLabel``, as the
-    paper's program reads it.
-    """
+    """id -> gender from a TSV with the columns ``p`` (bare Wikidata id) and ``genderLabel``."""
     if not path.is_file():
         raise UserError(
             f"no {path}: give a TSV with the columns p and genderLabel, or --gender phrasebook, or"

@@ -52,7 +52,7 @@ class Judge(Protocol):
 
     @property
     def label(self) -> str:
-        """Model and scale, as they stand in heads and captions."""
+        """Model and scale, as in heads and captions."""
 
     def settings(self) -> Mapping[str, Any]:
         """Everything that the scores depend on besides the sentences."""
@@ -64,9 +64,7 @@ class Judge(Protocol):
 
 
 def one_line(text: str) -> str:
-    """The text with every run of white space as one blank; "" for what the published files write in
-    place of a sentence.
-    """
+    """The text with blanks in place of white space; "" for the ``ERROR`` of the published files."""
     return "" if text == ERROR else " ".join(text.split())
 
 
@@ -86,9 +84,7 @@ def sources(table: RankTable) -> pd.Series:
 
 
 def share_of_copies(table: RankTable) -> pd.Series:
-    """verbalisation -> share of sentences that are the English source itself: a copy can be rated
-    as a good translation.
-    """
+    """verbalisation -> share of sentences that copy the source, which can be rated highly."""
     texts, english = sentences(table), sources(table)
     return pd.Series(
         {v: float(((texts[v] == english) & (english != "")).mean()) for v in table.verbalisations}
@@ -257,9 +253,7 @@ class LanguageModelJudge:
 
 
 def is_same_model(model: str, revision: str, probed: Mapping[str, str]) -> bool:
-    """Whether the judge is one of the probed models: the same name (of a hub id or a path the last
-    part), or the same revision.
-    """
+    """Whether the judge is a probed model: the same last part of the name, or the same revision."""
     name = Path(model).name.lower()
     return any(
         Path(other).name.lower() == name or (its == revision and its not in _NAMELESS)
@@ -391,9 +385,7 @@ class CometJudge:
             return _read_answer(folder / "scores.json", len(pairs), f"{what}: {self._command.name}")
 
     def _explain(self, status: int, said: str) -> str:
-        """Why the call failed, from what COMET printed last: its own words for a model it cannot
-        get mislead.
-        """
+        """Why the call failed, from what COMET printed last; its own words can mislead."""
         low = said.lower()
         last = next(
             (line.strip() for line in reversed(said.splitlines()) if line.strip()), "without a word"
@@ -462,9 +454,7 @@ def _read_answer(path: Path, count: int, who: str) -> list[float]:
 
 
 def _identity_of(checkpoint: Path) -> str:
-    """sha256 over a checkpoint and the file of its settings; a model that COMET fetches itself goes
-    by its name.
-    """
+    """sha256 of a checkpoint and its settings; a model that COMET fetches goes by its name."""
     files = [
         file for file in (checkpoint, checkpoint.parent.parent / "hparams.yaml") if file.is_file()
     ]

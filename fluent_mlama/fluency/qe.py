@@ -166,9 +166,7 @@ def scorer_of(
     judge = make_judge(folder, selections, options)
 
     def scores_of(table: RankTable) -> pd.DataFrame:
-        """Of the whole dump, so that the file on disk does not hang on which rows and
-        verbalisations a table takes.
-        """
+        """Of the whole dump: the file must not depend on which rows a table takes."""
         whole = judge_table(folder.table(table.lang, table.relation), judge, options.out)
         return whole.loc[table.facts.index, list(table.verbalisations)]
 
@@ -210,7 +208,7 @@ def fact_gains(
 ) -> pd.DataFrame:
     """``lang``, ``verbalisation``, ``relation``, ``sub_uri``, ``obj_uri``, and each fact's gains on
     the template: ``qe_delta``, ``r1_delta`` (−1, 0, 1), ``length_delta`` (characters). Facts
-    without both scores are left out, and told of.
+    without both scores are left out and reported.
     """
     parts, lacking, whole = [], 0, 0
     for table in _tables(selections):

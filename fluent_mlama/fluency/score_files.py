@@ -148,9 +148,7 @@ class ScoreFiles:
         return self._label or "; ".join(sorted(self._heads)) or UNSTATED
 
     def scores(self, table: RankTable) -> pd.DataFrame:
-        """facts × verbalisations: the scores of this dump's facts, found by their ids; NaN where
-        the file has none.
-        """
+        """facts × verbalisations: the scores of this dump's facts, by their ids; NaN where none."""
         found = self._of_file(table) if self._source is not None else self._of_long(table)
         keys = pd.MultiIndex.from_frame(table.facts[["sub_uri", "obj_uri"]])
         scores = found.reindex(keys)
@@ -221,9 +219,7 @@ class ScoreFiles:
 
 
 def _numbers(cells: pd.Series, where: str) -> pd.Series:
-    """The cells as numbers, empty ones and ``nan`` as NaN; anything else is a ``UserError`` that
-    names the row.
-    """
+    """The cells as numbers, empty ones and ``nan`` as NaN; anything else names its row."""
     values = []
     for row, cell in cells.items():
         try:

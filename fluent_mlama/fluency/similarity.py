@@ -45,9 +45,7 @@ def similarity(*, options: StatsOptions = StatsOptions()) -> None:
 
 @dataclass(frozen=True)
 class Metrics:
-    """chrF and TER for one language; words without blanks between them are cut into characters for
-    TER.
-    """
+    """chrF and TER for one language; TER cuts unspaced words into characters."""
 
     chrf: CHRF
     ter: TER
@@ -65,9 +63,7 @@ def metrics_for(lang: str) -> Metrics:
 
 
 def measure(table: RankTable, metrics: Metrics) -> pd.DataFrame:
-    """One row a verbalisation (the template left out): means over facts of ``MEASURES``, 0 to 100
-    (TER may be more).
-    """
+    """One row per verbalisation but the template: means over facts, 0 to 100 (TER may be more)."""
     texts = {
         "sentence": sentences(table),
         "prompt": pd.DataFrame({v: table.prompts(v).map(one_line) for v in table.verbalisations}),
@@ -85,9 +81,7 @@ def measure(table: RankTable, metrics: Metrics) -> pd.DataFrame:
 
 
 def by_relation(selections: Sequence[Selection]) -> tuple[pd.DataFrame, dict[str, str]]:
-    """``KEY``, ``n``, ``MEASURES``, ``r1_delta`` a (language, verbalisation, relation), and the
-    signature of each language.
-    """
+    """Measures and gains per language, verbalisation and relation; each language's signature."""
     parts, signatures = [], {}
     for selection in selections:
         gained = retrieval_gains(selection)
@@ -101,9 +95,7 @@ def by_relation(selections: Sequence[Selection]) -> tuple[pd.DataFrame, dict[str
 
 
 def over_relations(frame: pd.DataFrame) -> pd.DataFrame:
-    """A row a (language, verbalisation): means over relations, and Pearson's r of chrF of the
-    prompt with the gain in R@1.
-    """
+    """Means over relations, and Pearson's r of the prompt's chrF with the gain in R@1."""
     groups = frame.groupby(["lang", "verbalisation"], sort=False)
     means = groups[list(MEASURES)].mean()
     means["r"] = pd.Series(

@@ -1,4 +1,4 @@
-"""Where the (inflected) object stands in a sentence."""
+"""Where the inflected object is in a sentence."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The names under which an object may stand in a sentence, and what the labels of a relation have
-in common.
+"""The names that an object may have in a sentence, and what a relation's labels have in common.
 
 A label may carry more than the sentence says: a category word ("русский язык", "Kota Taipei"), a
 region ("Boston, Massachusetts"), a legal suffix. Which words are such is learnt from the labels of
@@ -31,9 +30,7 @@ _FEWEST_LABELS = 3
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One name to look for: its words, the text they come from, and by which way it was got
-    (``method``).
-    """
+    """One name to look for: its words, the text they come from, and how it was got (``method``)."""
 
     words: tuple[Word, ...]
     text: str
@@ -46,17 +43,13 @@ class Form:
 
     @property
     def closing(self) -> str:
-        """The character right behind the last word, such as the stop of "Inc." or the mark of
-        "Yahoo!"; "" if there is none.
-        """
+        """The character after the last word: the stop of "Inc.", the "!" of "Yahoo!"."""
         return self.text[self.words[-1].end :][:1]
 
 
 @dataclass(slots=True)
 class Categories:
-    """Words that begin or end the labels of several objects of a relation: "язык", "Kota", "市",
-    "Inc.".
-    """
+    """Words that begin or end several objects' labels: "язык", "Kota", "市", "Inc."."""
 
     first: set[str] = field(default_factory=set)
     last: set[str] = field(default_factory=set)
@@ -165,16 +158,12 @@ def is_legal_word(word: Word) -> bool:
 
 
 def is_code(alias: str) -> bool:
-    """Whether an alias is a language code ("es", "fra"), which would be found in any small word of
-    the sentence.
-    """
+    """Whether an alias is a language code ("es", "fra"), found in any small word of a sentence."""
     return len(alias) <= 3 and alias.islower()
 
 
 def _reduced(text: str) -> list[str]:
-    """The text without brackets, without what follows a comma, and turned about the comma
-    ("Surname, Name").
-    """
+    """The text without brackets, without what follows a comma, and turned: "Surname, Name"."""
     plain = _BRACKETS.sub("", text).strip()
     pieces = [piece.strip() for piece in _REGION.split(plain)]
     turned = f"{pieces[1]} {pieces[0]}" if len(pieces) == 2 else ""

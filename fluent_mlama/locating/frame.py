@@ -72,9 +72,7 @@ class SentenceFrame:
                 self._objects[side][context].add(key)
 
     def _precision(self, side: str, contexts: Sequence[Context]) -> float:
-        """How sure the longest context that is known well makes us, 0 if none ever stood beside an
-        object.
-        """
+        """Precision of the longest well-known context; 0 if none was ever beside an object."""
         for context in contexts:
             seen = self._seen[side][context]
             if seen >= _FEWEST_SEEN and len(self._objects[side].get(context, ())) >= 2:
@@ -83,9 +81,7 @@ class SentenceFrame:
 
     @staticmethod
     def _both(left: float, right: float) -> float:
-        """The two sides together; where the order of words varies one side may be telling and the
-        other merely possible.
-        """
+        """Both sides together; where word order varies, one side alone may tell."""
         if not left or not right:
             return max(left, right) / 3
         return max(left * right, 0.8 * max(left, right))
@@ -98,9 +94,7 @@ class SentenceFrame:
         return self._both(left, right)
 
     def slot(self, words: Sequence[Word], subject: Sequence[tuple[int, int]] = ()) -> Slot | None:
-        """Where the object must stand by the words around it, if they tell, and never where the
-        subject surely is.
-        """
+        """Where the object must be by the words around it; never where the subject is."""
         items, places = _items(words)
         lefts = [self._precision("left", _lefts(items, place)) for place in places]
         rights = [self._precision("right", _rights(items, place)) for place in places]
@@ -119,18 +113,14 @@ class SentenceFrame:
         return best
 
     def without_head(self, words: Sequence[Word], first: int, last: int) -> int:
-        """Where the name begins in a filler such as "команди «Іглз»": past lower-case words if
-        objects here bear capitals.
-        """
+        """Where the name begins in "команди «Іглз»", if objects here are capitalized."""
         if self._capitals > 0.9 * self.rows and any(word.capital for word in words[first:last]):
             while not words[first].capital:
                 first += 1
         return first
 
     def looks_like_object(self, words: Sequence[Word], first: int, last: int) -> bool:
-        """Whether the span is written as objects of this relation are: capital or not, an ending
-        that others have.
-        """
+        """Whether the span is written as objects here are: capital, ending."""
         share = self._capitals / max(self.rows, 1)
         capital = words[first].capital
         if (capital and share < 0.1) or (not capital and share > 0.9 and not words[first].unspaced):

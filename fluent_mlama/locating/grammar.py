@@ -40,9 +40,7 @@ _MUTATIONS = dict.fromkeys(("cy", "br", "kw"), _BRYTHONIC) | dict.fromkeys(
 
 
 def proclitic_length(word: str, name: str) -> int:
-    """How many letters of ``word`` are proclitics before ``name``; 0 if it is not proclitics and
-    the name.
-    """
+    """How many letters of ``word`` are proclitics before ``name``; 0 if it is something else."""
     length = len(word) - len(name)
     if not 0 < length <= 4 or len(name) < 2 or not word.endswith(name):
         return 0
@@ -53,9 +51,7 @@ def proclitic_length(word: str, name: str) -> int:
 
 
 def without_article(word: str) -> str:
-    """An Arabic word without its article and what may stand before it (``بال``, ``لل``); other
-    words as they are.
-    """
+    """An Arabic word without its article and what may come before it (``بال``, ``لل``)."""
     return re.sub(r"^[وف]?(?:[بک]?ال|لل)(?=\w{3})", "", word)
 
 
@@ -73,9 +69,7 @@ def is_korean(word: str) -> bool:
 
 
 def regional_names(name: str) -> list[str]:
-    """What a Korean place may be called otherwise: with a word for city or province written on to
-    it, or without its own.
-    """
+    """Other names of a Korean place: with a word for city or province, or without its own."""
     own = _KOREAN_REGION.search(name)
     core = name[: own.start()] if own and own.start() >= 2 else name
     return [
@@ -84,9 +78,7 @@ def regional_names(name: str) -> list[str]:
 
 
 def proclitic_rests(word: str) -> list[str]:
-    """What may be left of an Arabic or Hebrew word when conjunctions and prepositions are taken
-    off, two letters at least.
-    """
+    """What may be left, two letters at least, of an Arabic or Hebrew word without proclitics."""
     return [word[length:] for length in range(1, 4) if proclitic_length(word, word[length:])]
 
 
@@ -181,8 +173,6 @@ _TITLES = {
 
 @cache
 def titles(lang: str) -> tuple[tuple[Word, ...], ...]:
-    """The titles of a language, each as its words, the longest first; none where the language is
-    not listed.
-    """
+    """The titles of a language, each as its words, the longest first."""
     found = (tuple(split_words(title)) for title in _TITLES.get(lang, "").split(",") if title)
     return tuple(sorted(found, key=lambda title: (-len(title), title[0].text)))

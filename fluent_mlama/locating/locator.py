@@ -145,9 +145,7 @@ class Locator:
         return self
 
     def _learn_owners(self, rows: Sequence[Row], unsure: Sequence[_Sentence]) -> None:
-        """Remember every name of every object, and the forms it was found in, with the object that
-        bears them.
-        """
+        """Remember every name of every object, and the forms it was found in."""
         names = {key: list(forms) for key, forms in self._known.items()}
         # Less sure than what the frame is learnt from, but named all the same.
         for sentence in unsure:
@@ -166,9 +164,7 @@ class Locator:
 
     @staticmethod
     def _is_sure(place: _Place, sentence: _Sentence) -> bool:
-        """Whether the frame may be learnt from the place; a shortened name in a script without
-        blanks may be cut wrongly.
-        """
+        """Whether the frame may learn from it; unspaced short names may be cut wrongly."""
         cut = place.match.method == "reduced" and sentence.words[place.match.first].unspaced
         return place.confidence >= _SURE and not place.inside and not cut
 
@@ -207,9 +203,7 @@ class Locator:
         return sentence.row.sentence[start:end]
 
     def _best(self, sentence: _Sentence) -> tuple[_Place, bool] | None:
-        """The surest place and whether another one is nearly as sure; the surer ways are tried
-        first.
-        """
+        """The surest place and whether another is nearly as sure; surer ways are tried first."""
         places: list[_Place] = []
         for number, matches in enumerate(self._ways(sentence)):
             places += [
@@ -275,9 +269,7 @@ class Locator:
         return [tuple(word.text for word in words)]
 
     def _is_another(self, match: Match, sentence: _Sentence) -> bool:
-        """Whether a loosely matched place is, taken closely, the name of another object of the
-        relation.
-        """
+        """Whether a loosely matched place is the name of another object of the relation."""
         if match.score >= _CLOSE and match.method != "frame":
             return False
         row, found = sentence.row, sentence.words[match.first : match.last]
@@ -346,9 +338,7 @@ class Locator:
         return False
 
     def _whole_filler(self, best: _Place, sentence: _Sentence) -> _Place:
-        """In a script without blanks, the whole slot where the best place is but a piece of it, as
-        of a name spelt otherwise.
-        """
+        """Without blanks, the whole slot where the best place is a piece of it."""
         match, words = best.match, sentence.words
         if (
             match.method not in ("reduced", "part", "similar")
@@ -375,9 +365,7 @@ class Locator:
         )
 
     def _longer(self, best: _Place, places: Sequence[_Place]) -> _Place:
-        """A verbatim longer name around the best place, or the whole label in some inflection
-        around a piece of it.
-        """
+        """A longer name around the best place: verbatim, or the whole inflected label."""
         for place in sorted(places, key=lambda place: place.match.first - place.match.last):
             verbatim = place.match.score == 1.0 and place.match.method in (
                 "alias",
@@ -390,9 +378,7 @@ class Locator:
 
     @staticmethod
     def _order(place: _Place, sentence: _Sentence) -> int:
-        """Of equal places the later one is taken, unless the template has the object before the
-        subject.
-        """
+        """Of equal places the later one wins, unless the template has the object first."""
         return -place.match.first if _object_first(sentence.row) else place.match.first
 
 

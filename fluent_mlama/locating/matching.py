@@ -1,6 +1,4 @@
-"""Where a name's words stand in a sentence's words: the object's, and the subject's to keep away
-from.
-"""
+"""Where a name's words are in a sentence: the object's, and the subject's, where it is not."""
 
 from __future__ import annotations
 
@@ -87,9 +85,7 @@ def _katakana(word: Word) -> bool:
 
 
 def inflected_matches(form: Form, words: Sequence[Word], similarity: Similarity) -> Iterator[Match]:
-    """Every place where each word of the form stands in some inflection; the score is that of the
-    weakest word, softened.
-    """
+    """Places where each word of the form is inflected; scored by the weakest word, softened."""
     size = len(form.words)
     for first in range(len(words) - size + 1):
         place = first
@@ -192,9 +188,7 @@ def core_steps(form: Form, forms: Sequence[Form], similarity: Similarity) -> set
 def _other_name(
     form: Form, words: Sequence[Word], first: int, last: int, used: dict[int, tuple[int, float]]
 ) -> bool:
-    """Whether the run goes on with a capital where the name goes on otherwise: "San Diego" is no
-    part of "San Francisco".
-    """
+    """Whether the run continues into another name: "San Diego" is no part of "San Francisco"."""
     more_behind = used[last - 1][0] + 1 < len(form.words)
     more_before = used[first][0] > 0
     behind = last < len(words) and words[last].capital and words[last].gap.strip() in ("", "-")
@@ -280,9 +274,7 @@ def _best_windows(
 
 
 def overlaps_all(first: int, last: int, windows: Sequence[tuple[int, int]]) -> bool:
-    """Whether words ``first`` to ``last`` touch every window that may be the subject's (and there
-    is one).
-    """
+    """Whether words ``first`` to ``last`` touch every window of the subject (and there is one)."""
     return bool(windows) and all(first < end and start < last for start, end in windows)
 
 

@@ -94,9 +94,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class NotFound:
-    """No span that could be answered for. reason: ``not-found``, ``inside-subject`` or ``empty``
-    (no sentence, no label).
-    """
+    """No reliable span. reason: ``not-found``, ``inside-subject`` or ``empty``."""
 
     reason: str
     found: ClassVar[bool] = False

@@ -78,9 +78,7 @@ class Similarity:
         self._lemmas: dict[str, frozenset[str]] = {}
 
     def compare(self, name: Word, word: Word) -> Likeness:
-        """How far ``word`` is a form of ``name``: the same, the same lemma, the same stem, or
-        unlike.
-        """
+        """How far ``word`` is a form of ``name``: the same, by lemma, by stem, or unlike."""
         if name.text == word.text:
             return SAME
         if name.unspaced or word.unspaced:
@@ -133,17 +131,13 @@ class Similarity:
         return stem_score(name, word)
 
     def _may_end(self, ending: str) -> bool:
-        """Whether words of this language can take the ending, ``ia`` apart: it makes a country of a
-        river or people.
-        """
+        """Whether words here can take the ending; not ``ia``, which makes a country of a river."""
         if self.lang in _SPARING.split():
             return ending in _SPARING_ENDINGS.split()
         return self.lang == "fi" or not _COUNTRY.match(romanise(ending[:3]))
 
     def _is_other_word(self, name: str, word: str) -> bool:
-        """Whether the dictionary knows the word as a form of another word than the name: "Нигерии"
-        is not Нигер.
-        """
+        """Whether the dictionary knows the word as a form of another: "Нигерии" is not Нигер."""
         if not self.is_known(word):
             return False
         own, others = self.lemmas(name), self.lemmas(word) - {word} or frozenset((word,))
@@ -165,9 +159,7 @@ class Similarity:
         )
 
     def _glued(self, name: str, word: str) -> int:
-        """How many letters before the inflected name are proclitics: the shortest of them leaves a
-        form of the name.
-        """
+        """How many letters before the inflected name are proclitics: the fewest possible."""
         if self.lang not in ("ar", "he"):
             return 0
         rests = (
@@ -208,9 +200,7 @@ class Similarity:
 
 
 def _regional(name: str, word: str) -> Likeness | None:
-    """The likeness of a Korean place called with or without its word for city or province ("부산",
-    "부산광역시에서").
-    """
+    """Likeness of a Korean place with or without its word for city ("부산", "부산광역시에서")."""
     for other in regional_names(name) if is_korean(name) else ():
         if word == other or particle_length(word, other):
             return Likeness(0.9, trail=len(word) - len(other))
@@ -218,9 +208,7 @@ def _regional(name: str, word: str) -> Likeness | None:
 
 
 def stem_score(name: str, word: str) -> float:
-    """Up to 0.9 if the two share a stem and differ in endings only, else 0; ``name`` is the
-    dictionary form.
-    """
+    """Up to 0.9 if ``word`` shares the stem of ``name`` (a dictionary form), else 0."""
     shared = common_prefix(name, word)
     ending, new_ending = len(name) - shared, len(word) - shared
     if shared < 2 or new_ending > _LONGEST_ENDING:
@@ -240,9 +228,7 @@ def stem_score(name: str, word: str) -> float:
 
 @lru_cache(maxsize=50_000)
 def _can_change(ending: str, new_ending: str) -> bool:
-    """Whether a name can lose this ending: one with a vowel, a final s, or a consonant that softens
-    (not Iran to Iraq).
-    """
+    """Whether a name can lose this ending: a vowel, a final s, a softening consonant (not Iran)."""
     lost, new = romanise(ending), romanise(new_ending)
     return (
         any(letter in _VOWELS for letter in lost)
@@ -253,9 +239,7 @@ def _can_change(ending: str, new_ending: str) -> bool:
 
 
 def keeps_stem(lost: str, new: str) -> bool:
-    """Whether an agglutinating language's name can end in ``new`` for ``lost``: the vowel stays, a
-    stop before it weakens.
-    """
+    """Whether ``new`` can replace ``lost``: the vowel stays, a stop before it weakens."""
     if lost == "nen":  # Finnish -nen, -sen
         return new.startswith("s")
     stop, vowel = (lost[:-1], lost[-1]) if lost[-1] in _VOWELS else (lost, "")
@@ -269,9 +253,7 @@ def keeps_stem(lost: str, new: str) -> bool:
 
 
 def _same_stem(name: str, lemma: str, exact: bool) -> bool:
-    """Whether two lemmas are one word as different dictionaries give it: spelt otherwise, of
-    another gender, not a longer word.
-    """
+    """Whether two lemmas are one word, spelt otherwise or of another gender, not a longer word."""
     name, lemma = bare(name), bare(lemma)
     if name.isascii() != lemma.isascii():  # as Serbian in its two scripts
         name, lemma = romanise(name), romanise(lemma)

@@ -78,9 +78,7 @@ def widen(
 
 
 def has_ending(words: Sequence[Word], place: int, similarity: Similarity) -> bool:
-    """Whether the word at ``place`` is an ending of the one before ("NATO-a") and no word itself
-    ("Praha-západ").
-    """
+    """Whether the word at ``place`` is an ending ("NATO-a") and no word itself ("Praha-západ")."""
     word = words[place]
     return word.is_ending and not (
         word.hyphenated and len(word.text) > 2 and similarity.is_known(word.text)
@@ -106,9 +104,7 @@ def _has_own_stop(row: Row, words: Sequence[Word], match: Match, last: int, end:
 
 
 def _with_legal_form(row: Row, words: Sequence[Word], last: int, similarity: Similarity) -> int:
-    """The legal form behind a name is part of it, in any inflection: "Walt Disney Companyho",
-    "Škoda Auto a.s.".
-    """
+    """The legal form after a name is part of it: "Walt Disney Companyho", "Škoda Auto a.s."."""
     names = split_words(row.english)
     dropped = names[
         len(names) - legal_words(names) :
@@ -134,9 +130,7 @@ def _with_legal_form(row: Row, words: Sequence[Word], last: int, similarity: Sim
 def with_title(
     words: Sequence[Word], first: int, last: int, similarity: Similarity
 ) -> tuple[int, int]:
-    """The title beside a name is part of it, before it or behind it: "reina Victoria", "Viktória
-    királynő".
-    """
+    """The title beside a name is part of it: "reina Victoria", "Viktória királynő"."""
     if not (words[first].capital or words[first].unspaced):
         return first, last
     for title in titles(similarity.lang):
@@ -183,9 +177,7 @@ def _balanced(sentence: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _is_article(name: Word, found: Sequence[Word]) -> bool:
-    """Whether a name's capital first word stands small before a capital one: "los Vengadores" for
-    "Los Vengadores".
-    """
+    """Whether a name's first word is lower-case here: "los Vengadores" for "Los Vengadores"."""
     return (
         len(found) > 1
         and name.capital
@@ -208,9 +200,7 @@ def _with_category(
     similarity: Similarity,
     categories: Categories,
 ) -> tuple[int, int]:
-    """The label's own category word is kept in if it stands beside the name: "bahasa Welsh" for
-    "Bahasa Wales".
-    """
+    """The label's category word beside the name is kept: "bahasa Welsh" for "Bahasa Wales"."""
     label = split_words(row.label)
     if len(label) < 2:
         return first, last
@@ -230,9 +220,7 @@ def _with_category(
 
 
 def in_compound(words: Sequence[Word], first: int, last: int, similarity: Similarity) -> bool:
-    """Whether a hyphen joins the words to another name: "Praha" in "Praha-západ", "Йорк" in
-    "Нью-Йорк".
-    """
+    """Whether a hyphen joins the words to another name: "Praha-západ", "Нью-Йорк"."""
     before = first > 0 and words[first].hyphenated and not is_prefix(words[first - 1])
     behind = (
         last < len(words) and words[last].hyphenated and not has_ending(words, last, similarity)
@@ -256,9 +244,7 @@ def capitalized_neighbours(
 
 
 def in_longer_han(words: Sequence[Word], first: int, last: int) -> bool:
-    """Whether a Han name goes on, to the left or to the right, with a character that may belong to
-    it: 大阪 in 東大阪市.
-    """
+    """Whether a Han name continues with a character that may belong to it: 大阪 in 東大阪市."""
     before = (
         first > 0 and not words[first].gap and _is_han(words[first]) and _is_han(words[first - 1])
     )

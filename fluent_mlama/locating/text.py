@@ -108,9 +108,7 @@ class Word:
 
 @lru_cache(maxsize=200_000)
 def fold(text: str) -> str:
-    """The text for comparison: NFKC, case folded, without invisible characters and vowel points,
-    letter variants as one.
-    """
+    """For comparison: NFKC, folded case, no invisible marks, variants of a letter as one."""
     if text.isascii():
         return text.lower()
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
@@ -119,9 +117,7 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=200_000)
 def bare(folded: str) -> str:
-    """A folded word without diacritics, for the alphabets where they are no letters of their own
-    weight.
-    """
+    """A folded word without diacritics, in alphabets where they are not letters of their own."""
     if folded.isascii() or not (folded[:1] < "\u0530" or "\u1e00" <= folded[:1] < "\u2000"):
         return folded
     letters = unicodedata.normalize("NFD", folded)
@@ -146,9 +142,8 @@ def split_words(text: str) -> list[Word]:
         folded = fold(surface)
         if folded:
             unspaced = surface[0] > "\u0e00" and re.match(f"[{_UNSPACED}]", surface) is not None
-            seen = len(
-                surface.rstrip(_INVISIBLE)
-            )  # a direction mark behind a name is no part of it
+            # A direction mark after a name is not part of it.
+            seen = len(surface.rstrip(_INVISIBLE))
             gap = _DROPPED.sub("", text[previous:start])
             words.append(
                 Word(

@@ -1,3 +1,1 @@
-"""Whole-sentence translation back ends behind one small protocol, and the store of what they
-answered.
-"""
+"""Whole-sentence translation back ends behind one protocol, and the store of their answers."""

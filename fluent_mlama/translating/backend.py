@@ -89,24 +89,16 @@ class Translator(Protocol):
 
     @property
     def model(self) -> str:
-        """Part of the key of every kept answer; for models on this machine it includes their
-        identity.
-        """
+        """Part of the key of every kept answer; models on this machine include their identity."""
 
     def check(self, source: str, target: str, relation: str) -> None:
-        """Raise a ``UserError`` if this language pair and relation cannot be translated; asks no
-        service for anything.
-        """
+        """Raise a ``UserError`` if this pair and relation cannot be translated; asks no service."""
 
     def prompt_hash(self, source: str, target: str, relation: str) -> str:
-        """Identifies all that shapes an answer besides ``query`` (instructions, shots, temperature,
-        a file's content).
-        """
+        """Identifies all that shapes an answer besides ``query``: instructions, shots, a file."""
 
     def query(self, item: Item) -> str:
-        """The text that is sent for ``item``; items with equal queries get equal answers and are
-        asked for once.
-        """
+        """The text sent for ``item``; items with equal queries are asked for once."""
 
     def translate(self, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
         """Yield each item with its answer as soon as it is there, in any order, each item once.

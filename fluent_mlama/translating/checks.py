@@ -158,9 +158,7 @@ def _first_line(text: str) -> str:
 
 
 def _check_with_span(answer: Answer, item: Item) -> Checked:
-    """An answer whose back end knows the object: cleaned in three parts, so that the span stays
-    true.
-    """
+    """An answer with a known object: cleaned in three parts, so that the span stays true."""
     assert answer.text is not None and answer.object_span is not None
     start, end = answer.object_span
     parts = [
@@ -239,9 +237,7 @@ def is_written_in(text: str, target: str) -> bool:
 
 
 def alphanumeric(text: str, lang: str) -> str:
-    """The letters, marks and digits only, case folded: equal for texts that differ in stops and
-    blanks.
-    """
+    """Letters, marks and digits, case folded: equal for texts that differ in stops and blanks."""
     return "".join(regex.findall(r"[\p{L}\p{M}\p{N}]", fold_case(text, lang)))
 
 

@@ -91,9 +91,7 @@ def _spelling(table: Mapping[str, str], code: str) -> str | None:
 
 
 def opus_token(supported: Collection[str], code: str) -> str:
-    """The ``>>xxx<<`` mark that a many-language OPUS-MT model wants before the sentence; "" if it
-    knows one target only.
-    """
+    """The ``>>xxx<<`` mark that an OPUS-MT model wants first; "" if it has one target."""
     if not supported:
         return ""
     script = NLLB.get(code, "_Latn").split("_")[1]

@@ -1,5 +1,4 @@
-"""The paper's way: a workbook a relation goes to a document translator by hand, and its translation
-comes back.
+"""How the paper did it: a person has one workbook per relation translated as a document.
 
 ``gt_doc/src/{lang}_{relation}.xlsx`` holds the English sentences, ``gt_doc/tgt/`` the same
 workbooks translated. The service translates the header and the sheet's name too, so both are read
@@ -68,9 +67,7 @@ class DocumentTranslator:
             yield from self._translate_workbook(target, relation, group)
 
     def write_missing(self, items: Sequence[Item]) -> list[Path]:
-        """Write the English workbook of every (language, relation) that has no translated one yet;
-        returns where they lie.
-        """
+        """Write the English workbook of every pair without a translated one; returns the paths."""
         groups: dict[tuple[str, str], list[str]] = defaultdict(list)
         for item in items:
             groups[item.target, item.relation].append(item.sentence)
@@ -108,7 +105,7 @@ class DocumentTranslator:
         doubles = sorted(sentence for sentence, found in by_sentence.items() if len(found) > 1)
         if doubles:
             note(
-                f"{source}: {len(doubles)} sentences stand there more than once (the first:"
+                f"{source}: {len(doubles)} sentences appear more than once (the first:"
                 f" '{doubles[0]}'); each fact takes the next one"
             )
         for item in items:

@@ -34,7 +34,7 @@ EXPLAINED = REASONS | {
 
 
 def items_of(table: pd.DataFrame, relation: str, source: str, target: str) -> list[Item]:
-    """What a back end is told of each fact."""
+    """What a back end gets for each fact."""
     names = ("sub_uri", "obj_uri", "en_sub_label", "en_obj_label", "sub_label", "obj_label")
     columns = (table[name] for name in (*names, "en_template"))
     return [
@@ -46,7 +46,7 @@ def items_of(table: pd.DataFrame, relation: str, source: str, target: str) -> li
 def rows_of(
     table: pd.DataFrame, name: str, template: str, known: Sequence[tuple[str, ...]]
 ) -> list[Row]:
-    """What the locator is told of each fact.
+    """What the locator gets for each fact.
 
     name: the verbalisation. known: object forms of the other verbalisations, one tuple per fact.
     """

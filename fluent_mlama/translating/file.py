@@ -96,7 +96,7 @@ def read_translations(path: Path) -> dict[str, str]:
         rows = list(csv.reader(io.StringIO(text, newline=""), dialect="excel-tab", strict=True))
     except csv.Error as error:
         raise UserError(
-            f"{path} is no proper TSV ({error}): double the quotes inside a quoted cell"
+            f"{path} is not a proper TSV ({error}): double the quotes inside a quoted cell"
         ) from error
     for number, row in enumerate(rows, start=1):
         if not row or (number == 1 and row[0].strip().casefold() in _HEADERS):

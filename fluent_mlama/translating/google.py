@@ -74,9 +74,7 @@ class _Session(requests.Session):
         self._engine, self._timeout = engine, timeout
 
     def request(self, *arguments: Any, **options: Any) -> requests.Response:
-        """Raises TryLater for what may pass, RequestFailed for what stays, UserError for what ends
-        the run.
-        """
+        """TryLater for what may pass, RequestFailed for one row, UserError for the run."""
         try:
             response = super().request(*arguments, **{**options, "timeout": self._timeout})
         except requests.RequestException as error:
@@ -124,9 +122,7 @@ class DeepTranslator:
         self._module: Any = sys.modules[__engines__[engine].__module__]
 
     def check(self, source: str, target: str, relation: str) -> None:
-        """Keys and language codes, before any request (Microsoft's list of languages is its own
-        service's to tell).
-        """
+        """Keys and language codes, before any request (only Microsoft knows its own)."""
         for variable in ENGINE_KEYS.get(self.name, {}).values():
             if not os.environ.get(variable):
                 raise UserError(f"{self.name} needs a key: set the environment variable {variable}")

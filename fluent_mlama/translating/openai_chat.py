@@ -181,10 +181,7 @@ def find_or_draw(
     shots = [Shot(*map(str.strip, (*facts[row], translations[row]))) for row in drawn]
     few_shot = FewShot(instruction(lang), tuple(shots))
     write_few_shot(folder, lang, relation, few_shot)
-    note(
-        f"{path}: {number} examples drawn (seed {seed}); "
-        "mend them by hand where they are not fluent"
-    )
+    note(f"{path}: {number} examples drawn (seed {seed}); edit those that are not fluent")
     return few_shot
 
 
@@ -221,9 +218,7 @@ class ChatClient:
         messages: Callable[[Asked], Messages],
         max_tokens: Callable[[Asked], int],
     ) -> Iterator[tuple[Asked, Answer]]:
-        """Each thing asked with its answer, as they come; ``messages`` and ``max_tokens`` are
-        called when its turn comes.
-        """
+        """Each thing asked with its answer, as they come; the callables are called at its turn."""
         timeout = openai.Timeout(self._patience.read, connect=self._patience.connect)
         with (
             openai.OpenAI(
@@ -259,9 +254,7 @@ class ChatClient:
                 pool.shutdown(wait=True, cancel_futures=True)
 
     def _ask(self, client: openai.OpenAI, messages: Any, max_tokens: int) -> Answer:
-        """One request. Raises TryLater, RequestFailed, or UserError for what no other row would
-        survive.
-        """
+        """One request. Raises TryLater, RequestFailed, or UserError for what ends the whole run."""
         try:
             completion = client.chat.completions.create(
                 model=self.model,
@@ -300,9 +293,7 @@ class ChatClient:
 
 
 def _finished(tasks: dict[Future[Answer], Asked]) -> Iterator[tuple[Asked, Answer]]:
-    """Answers as they come. When the service ends the work, those under way are still handed over
-    before the error is.
-    """
+    """Answers as they come; those under way are handed over before an error that ends the work."""
     ended: UserError | None = None
     for task in as_completed(tasks):
         try:

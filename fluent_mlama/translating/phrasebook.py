@@ -49,9 +49,7 @@ CHOICE = re.compile(r"\{([^{}]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class StarterFact:
-    """One line of ``fluent_mlama/data/facts.tsv``; a held-out fact is for few-shot prompts and
-    stands in no benchmark file.
-    """
+    """One line of ``facts.tsv``; held-out facts are for few-shot prompts, in no benchmark file."""
 
     relation: str
     sub_uri: str
@@ -96,9 +94,7 @@ class Pattern:
         return {form for which, form in PLACE.findall(self.fluent) if which == place}
 
     def classes(self) -> set[str]:
-        """Noun classes of the subject that every choice of the pattern covers; empty where there is
-        no choice.
-        """
+        """Noun classes of the subject that every choice covers; empty where there is no choice."""
         covered = [set(read_choice(choice)) for choice in CHOICE.findall(self.fluent)]
         return set.intersection(*covered) if covered else set()
 
@@ -123,9 +119,7 @@ def read_facts(path: Path = DATA / "facts.tsv") -> list[StarterFact]:
 
 
 def read_cells(path: Path) -> list[dict[str, str]]:
-    """The rows of a plain tab-separated file by column name; no quoting, so that a cell is what an
-    editor shows.
-    """
+    """The rows of a tab-separated file by column; no quoting: a cell is what an editor shows."""
     if not path.is_file():
         raise UserError(
             f"{path}: no such file; fluent_mlama/data/phrasebook/README.md tells how to add a"
@@ -185,9 +179,7 @@ def read_choice(choice: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A fluent sentence and where its object stands: ``prompt + object + tail == sentence``,
-    always.
-    """
+    """A fluent sentence and its object: ``prompt + object + tail == sentence``, always."""
 
     sentence: str
     prompt: str
@@ -230,9 +222,7 @@ class Phrasebook:
         return Sentence(prompt + label + tail, prompt, label, tail, entry.noun_class)
 
     def fluent(self, relation: str, sub_uri: str, obj_uri: str) -> Sentence:
-        """The fluent pattern filled: the subject's verb form, the object's form; a lacking cell is
-        a ``UserError``.
-        """
+        """The fluent pattern with its forms filled in; a missing cell is a ``UserError``."""
         subject, target = self.entry(sub_uri), self.entry(obj_uri)
         pattern = CHOICE.sub(
             lambda found: self._choose(found[1], subject, relation), self.pattern(relation).fluent
@@ -283,9 +273,7 @@ class Phrasebook:
         return " " if words and self.language.spaces else ""
 
     def _glue(self, before: str) -> str:
-        """What stands before the object, with the blank that belongs there (none after an
-        apostrophe or a hyphen).
-        """
+        """The words before the object, with a blank unless they end in an apostrophe or hyphen."""
         return before + ("" if before.endswith(("'", "’", "-")) else self._space(before))
 
     def _join(self, before: str, text: str, after: str) -> str:
@@ -293,9 +281,7 @@ class Phrasebook:
 
 
 def _alternate(before: str, preceding: str) -> str:
-    """Of two words for one (``у/в``, Ukrainian alone), the first after a consonant, the second
-    after a vowel.
-    """
+    """Of two words (``у/в``, Ukrainian alone), one after a consonant, the other after a vowel."""
     after_consonant, bar, after_vowel = before.partition("/")
     return after_vowel if bar and preceding.rstrip()[-1:].lower() in VOWELS else after_consonant
 
@@ -316,9 +302,7 @@ class PhrasebookTranslator:
         self._books: dict[str, Phrasebook] = {}
 
     def check(self, source: str, target: str, relation: str) -> None:
-        """Raise a ``UserError`` where there is no phrasebook for this pair or no pattern for the
-        relation.
-        """
+        """``UserError`` without a phrasebook for the pair or a pattern for the relation."""
         if source != SOURCE:
             raise UserError(f"the phrasebook translates from English only, not from '{source}'")
         if target == SOURCE:

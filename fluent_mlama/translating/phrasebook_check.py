@@ -51,9 +51,7 @@ def languages() -> list[str]:
 
 
 def needed(book: Phrasebook, facts: Iterable[StarterFact]) -> dict[str, dict[str, set[str]]]:
-    """For each entity, objects first, the columns its sentences need, each with the relations that
-    need it.
-    """
+    """For each entity, objects first: the columns it needs, each with the relations that do."""
     facts = list(facts)
     order = dict.fromkeys([*(fact.obj_uri for fact in facts), *(fact.sub_uri for fact in facts)])
     cells: dict[str, dict[str, set[str]]] = {uri: defaultdict(set) for uri in order}
@@ -68,9 +66,7 @@ def needed(book: Phrasebook, facts: Iterable[StarterFact]) -> dict[str, dict[str
 
 
 def uses(facts: Iterable[StarterFact], english: Phrasebook) -> dict[str, str]:
-    """What each entity is in the facts, for writers: ``object of P19 P20``, ``P127 BMW`` (which
-    Mini this is).
-    """
+    """What each entity is in the facts, for writers: ``object of P19 P20``, ``P127 BMW``."""
     as_object: dict[str, dict[str, None]] = defaultdict(dict)
     as_subject: dict[str, dict[str, None]] = defaultdict(dict)
     for fact in facts:
@@ -97,7 +93,7 @@ def mistakes(book: Phrasebook, facts: Sequence[StarterFact]) -> Iterator[str]:
             continue
         yield from _row_mistakes(book, book.entries[uri], columns, names)
     for uri in book.entries.keys() - cells.keys():
-        yield f"{uri}: stands in no fact; take the row out"
+        yield f"{uri}: is in no fact; remove the row"
     yield from _doubles(book)
     if book.language.code != SOURCE:
         yield from _fact_mistakes(book, facts)
@@ -174,9 +170,7 @@ def _row_mistakes(
 
 
 def foreign_words(text: str, scripts: Sequence[str], known: Collection[str]) -> list[str]:
-    """Words in a script that is not the language's; ``known`` ones (of English labels) and Roman
-    numerals pass as names.
-    """
+    """Words in another script, except ``known`` ones (of English labels) and Roman numerals."""
     native = tuple(_SCRIPT.get(script, script.upper()) for script in scripts)
     strange = []
     for word in re.findall(r"\w+", text):
@@ -197,9 +191,7 @@ def foreign_words(text: str, scripts: Sequence[str], known: Collection[str]) -> 
 
 
 def _doubles(book: Phrasebook) -> Iterator[str]:
-    """Two entities written alike are one candidate for a model, so labels and forms are unique
-    within their column.
-    """
+    """Entities written alike would be one candidate: labels and forms are unique per column."""
     seen: dict[tuple[str, str], str] = {}
     for entry in book.entries.values():
         for column, text in [
@@ -251,9 +243,7 @@ def samples(
 
 
 def blank_table(book: Phrasebook, facts: Sequence[StarterFact], english: Phrasebook) -> str:
-    """The phrasebook with a row for every entity: what is written is kept, ``-`` marks cells that
-    no pattern asks for.
-    """
+    """The phrasebook with a row per entity; ``-`` marks cells that no pattern asks for."""
     cells = needed(book, facts)
     asked = [
         form

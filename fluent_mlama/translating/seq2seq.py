@@ -145,9 +145,7 @@ class Seq2SeqTranslator:
 def _prefix_and_target(
     tokenizer: Any, model: Any, source: str, target: str
 ) -> tuple[str, dict[str, int]]:
-    """What stands before each sentence, and the options of ``generate`` that choose the target
-    language.
-    """
+    """What comes before each sentence, and the options of ``generate`` for the target language."""
     if hasattr(tokenizer, "supported_language_codes"):  # OPUS-MT (Marian)
         token = opus_token(tokenizer.supported_language_codes, target)
         return (f"{token} " if token else ""), {}
@@ -165,7 +163,7 @@ def _prefix_and_target(
     if mark in tokenizer.get_vocab():  # MADLAD
         return f"{mark} ", {}
     raise UserError(
-        f"'{tokenizer.name_or_path}' is no translation model this back end knows (OPUS-MT, NLLB,"
+        f"'{tokenizer.name_or_path}' is not a translation model that this back end knows (OPUS-MT, NLLB,"
         " M2M-100, mBART, MADLAD)"
     )
 

@@ -97,9 +97,7 @@ def store_keys(translator: Translator, items: Sequence[Item]) -> list[Key]:
 
 @contextmanager
 def blaming(translator: Translator) -> Iterator[None]:
-    """What goes wrong inside somebody's own back end is told in one line that names it; ours keep
-    their traceback.
-    """
+    """An error in a foreign back end becomes one line that names it; ours stay as they are."""
     try:
         yield
     except Exception as error:
@@ -117,9 +115,7 @@ def _translate(translator: Translator, items: Sequence[Item]) -> Iterator[tuple[
 
 
 def _encodable(answer: Answer) -> Answer:
-    """Half a character, as JSON may carry it (``\\ud83d`` alone), is none that can be kept or
-    written: it becomes U+FFFD.
-    """
+    """Half a character, as JSON may carry (``\\ud83d``), cannot be stored: U+FFFD instead."""
     if answer.text is None or answer.text.isascii():
         return answer
     return replace(

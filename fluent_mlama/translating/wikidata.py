@@ -178,9 +178,7 @@ class Wikidata:
         return found
 
     def _missing(self, uris: Sequence[str], query: str, *parameters: str) -> list[str]:
-        """The ids to ask for: those that are Wikidata's and, unless ``refresh``, not among what
-        ``query`` finds.
-        """
+        """The Wikidata ids to ask for: unless ``refresh``, those that ``query`` does not find."""
         wrong = [uri for uri in dict.fromkeys(uris) if not re.fullmatch(r"Q[1-9][0-9]*", uri)]
         if wrong:
             note(
@@ -201,9 +199,7 @@ class Wikidata:
     def _entities(
         self, uris: Sequence[str], props: str, codes: Sequence[str] = ()
     ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Each uri with its entity ({} where there is none), under the id that was asked for even
-        if it redirects.
-        """
+        """Each uri with its entity, {} if none, under the id asked for even if it redirects."""
         with progress_bar(total=len(uris), unit="entities", label="Wikidata") as bar:
             for start in range(0, len(uris), BATCH):
                 batch = list(uris[start : start + BATCH])
@@ -219,9 +215,7 @@ class Wikidata:
                 bar.update(len(batch))
 
     def _ask(self, uris: list[str], props: str, codes: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """One batch: asked-for id -> entity. An id that the service knows nothing of is left out
-        and the rest asked again.
-        """
+        """One batch: asked-for id -> entity. Unknown ids are left out and the rest asked again."""
         while uris:
             parameters = {
                 "action": "wbgetentities", "format": "json", "formatversion": "2", "maxlag": "5",
@@ -269,9 +263,7 @@ class Wikidata:
 
 
 def alias_cell(names: Names, lang: str, label: str = "") -> str:
-    """The names other than ``label`` as a benchmark's ``aliases`` cell, each once, Chinese ones in
-    simplified script.
-    """
+    """The names other than ``label`` as an ``aliases`` cell, each once, simplified if Chinese."""
     simple = dict.fromkeys(
         simplify(name, lang).replace(ALIAS_SEPARATOR, " ").strip() for name in names.all
     )
@@ -308,9 +300,7 @@ def _read_term(entity: dict[str, Any], code: str) -> tuple[str | None, str]:
 
 
 def _in_language(term: _Term, language: str) -> _Term:
-    """The term with clean names; those of ``mul``, which may be in any script, only where the
-    language is written in it.
-    """
+    """The term with clean names; those of ``mul`` only in a script of the language."""
     names = [
         " ".join(clean_characters(name, language).split()) for name in (term.label, *term.aliases)
     ]

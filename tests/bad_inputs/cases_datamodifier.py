@@ -219,7 +219,7 @@ CASES = [
     Case(
         "a folder where the benchmark file should go",
         FILE,
-        "cannot write made/ru_P36.tsv: a folder stands there; move it away",
+        "cannot write made/ru_P36.tsv: a folder is there; move it away",
         folder("made/ru_P36.tsv"),
     ),
     Case(
