@@ -118,14 +118,18 @@ class Linking:
 
 
 def parse_linking(text: str) -> Linking:
-    """``mean``, ``slln:0.5``, ``morcela:0.5:4``; missing parameters take their defaults. ``UserError`` for anything else."""
+    """``mean``, ``slln:0.5``, ``morcela:0.5:4``; missing parameters take their defaults.
+
+    ``UserError`` for anything else.
+    """
     kind, *given = text.strip().lower().split(":")
     if kind not in KINDS:
         raise UserError(f"unknown linking function '{text}'; choose from {', '.join(KINDS)}")
     defaults = KINDS[kind].defaults
     if len(given) > len(defaults):
         raise UserError(
-            f"linking function '{text}': {kind} takes {len(defaults)} parameter(s), {len(given)} given"
+            f"linking function '{text}': {kind} takes {len(defaults)} parameter(s), {len(given)} "
+            "given"
         )
     try:
         values = tuple(float(value) for value in given)
@@ -142,7 +146,8 @@ def parse_linking(text: str) -> Linking:
         )
     if kind == "log" and parameters[0] <= 0:
         raise UserError(
-            f"linking function '{text}': log needs a number above 0, so that strings of one token can be divided"
+            f"linking function '{text}': log needs a number above 0, so that strings of one token "
+            "can be divided"
         )
     return Linking(kind, parameters)
 
@@ -191,11 +196,13 @@ class Unigrams:
                     else ""
                 )
                 note(
-                    f"{silent} which tokenizer its token ids are of, so the two cannot be compared{add}"
+                    f"{silent} which tokenizer its token ids are of, so the two cannot be "
+                    f"compared{add}"
                 )
         if differs:
             raise UserError(
-                f"{self.source} was made for another tokenizer ({self.tokenizer or f'{len(self.logprobs)} tokens'}) than"
+                f"{self.source} was made for another tokenizer "
+                f"({self.tokenizer or f'{len(self.logprobs)} tokens'}) than"
                 f" {who} has ({tokenizer}); count the unigrams with that model's tokenizer"
             )
 
@@ -229,7 +236,8 @@ def read_unigrams(path: Path) -> Unigrams:
             or not 0 < value <= 1
         ):
             raise UserError(
-                f"{path.name}: entry '{key}': {value!r} is not a token id with a probability above 0 and up to 1"
+                f"{path.name}: entry '{key}': {value!r} is not a token id with a probability above "
+                "0 and up to 1"
             )
         logprobs[token] = math.log(value)
     return Unigrams(logprobs, path.name, tokenizer)

@@ -1,1 +1,4 @@
-"""ZhoBLiMP's question: what syntax does a model know, asked with minimal pairs (Liu et al. 2024)."""
+"""ZhoBLiMP's question: what syntax does a model know, asked with minimal pairs.
+
+After Liu et al. 2024.
+"""

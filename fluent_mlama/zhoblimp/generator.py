@@ -1,11 +1,13 @@
 """From a paradigm to minimal pairs, with the semantics that the published data obeys.
 
-    good list   [Person] [把] [NP    ] [V]        1. draw an alternative a position, referents before dependants
-                    |      |     |       |
-    bad list    [Person] [V ] [NP    ] [""]       2. a changed position whose rule stands elsewhere in the good list
-                                                     takes the word from there (word order), another is drawn afresh
+    good list   [Person] [把] [NP] [V ]    1. draw an alternative per position, referents first
+                    |      |    |    |
+    bad list    [Person] [V ] [NP] [""]    2. a changed position whose rule is elsewhere in the good
+                                              list takes the word from there (word order), another
+                                              one is drawn again
 
-Everything random comes from one generator seeded with (seed, uid): the same seed gives the same file in any process.
+Everything random comes from one generator seeded with (seed, uid): the same seed gives the same file
+in any process.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from fluent_mlama.languages import capitalize
 from fluent_mlama.zhoblimp.paradigm import (
     Agreement,
     Alternative,
+    Elements,
     Lexical,
     Literals,
     Paradigm,
@@ -35,7 +38,7 @@ _CLOSING = frozenset(".,;:?!。，？！；：")
 
 @dataclass(frozen=True)
 class Item:
-    """What stands at one position: its words in order, the ones that must not repeat, and the head to agree with.
+    """What is at one position: its words, those that must not repeat, and the head to agree with.
 
     The head of a phrase is its last vocabulary word (phrases here are head-final).
     """
@@ -80,7 +83,7 @@ class Generator:
         self._agreeing: dict[tuple[Lexical, tuple[Entry, ...]], tuple[Entry, ...]] = {}
 
     def generate(self, count: int, attempts_per_pair: int = 100) -> Generated:
-        """Up to ``count`` pairs with distinct good sentences, in at most ``count * attempts_per_pair`` draws."""
+        """Up to ``count`` pairs with distinct good sentences, in ``attempts_per_pair`` draws each."""
         result = Generated(self.paradigm)
         seen: set[str] = set()
         while len(result.pairs) < count and result.attempts < count * attempts_per_pair:
@@ -98,19 +101,14 @@ class Generator:
 
     def draw(self) -> Pair:
         """One pair, or ``Rejected``."""
-        good = self._draw_list(
-            [self.random.choice(position) for position in self.paradigm.good],
-            [None] * len(self.paradigm.good),
-            "good",
-        )
+        rules = [self.random.choice(position) for position in self.paradigm.good]
+        good = self._draw_list(rules, [None] * len(rules), "good")
         self._good = good
         copied = [None if source is None else good[source] for source in self.sources]
-        bad = self._draw_list(
-            [self.random.choice(position) for position in self.paradigm.bad], copied, "bad"
-        )
-        pair = Pair(
-            join_words(good, self.paradigm.separator), join_words(bad, self.paradigm.separator)
-        )
+        rules = [self.random.choice(position) for position in self.paradigm.bad]
+        bad = self._draw_list(rules, copied, "bad")
+        separator = self.paradigm.separator
+        pair = Pair(join_words(good, separator), join_words(bad, separator))
         if pair.good == pair.bad:
             raise Rejected("good and bad sentence are equal")
         if self.paradigm.strict and self._length(good) != self._length(bad):
@@ -124,13 +122,11 @@ class Generator:
         items: list[Item | None] = list(given)
         waiting = [index for index, item in enumerate(items) if item is None]
         while waiting:
-            ready = [
-                index
-                for index in waiting
-                if all(
-                    items[position] is not None for position in referents(rules[index], len(items))
-                )
-            ]
+            ready = []
+            for index in waiting:
+                places = referents(rules[index], len(items))
+                if all(items[place] is not None for place in places):
+                    ready.append(index)
             if not ready:
                 raise Rejected(
                     f"{side} rows {', '.join(map(str, waiting))} wait for each other's words"
@@ -139,16 +135,11 @@ class Generator:
                 items[index] = self._draw_item(rules[index], items, f"{side} row {index}")
             waiting = [index for index in waiting if index not in ready]
         filled = [item for item in items if item is not None]
-        words = [
-            word
-            for item, copy in zip(filled, given, strict=True)
-            if copy is None
-            for word in item.unique
-        ]
-        words += {
-            word for copy in given if copy is not None for word in copy.unique
-        }  # a rule may copy one word twice
-        if len(set(words)) < len(words):
+        drawn, copied = Counter[str](), Counter[str]()
+        for item, copy in zip(filled, given, strict=True):
+            (drawn if copy is None else copied).update(item.unique)
+        # Two rules may copy the same word; a drawn word must be new.
+        if drawn.total() > len(drawn) or drawn.keys() & copied.keys():
             raise Rejected(f"a word repeats in the {side} sentence")
         return filled
 
@@ -158,43 +149,31 @@ class Generator:
             return Item((word,) if word else (), (), self.vocabulary.literal(word))
         if isinstance(rule, PhraseRule):
             return self._draw_phrase(rule, where)
-        sources = (
-            (self._good if agreement.good else items)[agreement.position]
-            for agreement in rule.agreements
-        )
-        heads = tuple(item.head for item in sources if item is not None)
-        entries = self._candidates(rule, heads)
+        heads = []
+        for agreement in rule.agreements:
+            source = (self._good if agreement.good else items)[agreement.position]
+            assert source is not None  # referents are drawn first
+            heads.append(source.head)
+        entries = self._candidates(rule, tuple(heads))
         if not entries:
             raise Rejected(f"no word fits {where}")
         entry = self.random.choice(entries)
-        repeats = any(
-            agreement.match and "expression" in agreement.properties
-            for agreement in rule.agreements
-        )
+        repeats = any(one.match and "expression" in one.properties for one in rule.agreements)
         return Item((entry.expression,), () if repeats else (entry.expression,), entry)
 
     def _draw_phrase(self, rule: PhraseRule, where: str) -> Item:
-        sequence = list(self.random.choice(self.phrases[rule.name]))
-        for index, conditions in rule.filters:
-            sequence[index] = with_conditions(sequence[index], conditions, where)
+        sequence = filtered(self.random.choice(self.phrases[rule.name]), rule, where)
         parts = self._draw_list(sequence, [None] * len(sequence), f"{where}, phrase {rule.name},")
-        lexical = [
-            part.head
-            for part, element in zip(parts, sequence, strict=True)
-            if not isinstance(element, Literals)
-        ]
-        return Item(
-            tuple(word for part in parts for word in part.words),
-            tuple(word for part in parts for word in part.unique),
-            lexical[-1] if lexical else parts[-1].head,
-        )
+        return phrase_item(parts, sequence)
 
     def _candidates(self, rule: Lexical, heads: tuple[Entry, ...]) -> tuple[Entry, ...]:
-        key = (rule, tuple(heads))
+        key = (rule, heads)
         if key not in self._agreeing:
-            selected = self.vocabulary.select(rule.conditions)
+            needed = list(zip(rule.agreements, heads, strict=True))
             self._agreeing[key] = tuple(
-                entry for entry in selected if agrees_with_all(entry, rule.agreements, heads)
+                entry
+                for entry in self.vocabulary.select(rule.conditions)
+                if all(agrees(entry, agreement, head) for agreement, head in needed)
             )
         return self._agreeing[key]
 
@@ -203,24 +182,36 @@ class Generator:
         return len(words) if self.paradigm.separator else sum(map(len, words))
 
 
+def filtered(sequence: Elements, rule: PhraseRule, where: str) -> list[Alternative]:
+    """A phrase's elements with the conditions that the rule adds."""
+    elements = list(sequence)
+    for index, conditions in rule.filters:
+        elements[index] = with_conditions(elements[index], conditions, where)
+    return elements
+
+
+def phrase_item(parts: Sequence[Item], elements: Sequence[Alternative]) -> Item:
+    """A phrase as one item: its head is the last word that is not a literal, if there is one."""
+    words: list[str] = []
+    unique: list[str] = []
+    heads = [parts[-1].head]
+    for part, element in zip(parts, elements, strict=True):
+        words += part.words
+        unique += part.unique
+        if not isinstance(element, Literals):
+            heads.append(part.head)
+    return Item(tuple(words), tuple(unique), heads[-1])
+
+
 def referents(rule: Alternative, length: int) -> list[int]:
     """The positions of its own list that a rule agrees with, as non-negative indices."""
-    return (
-        [agreement.position % length for agreement in rule.agreements if not agreement.good]
-        if isinstance(rule, Lexical)
-        else []
-    )
-
-
-def agrees_with_all(entry: Entry, agreements: Sequence[Agreement], heads: Sequence[Entry]) -> bool:
-    """Whether the entry meets each agreement with its head, in the same order."""
-    return all(
-        agrees(entry, agreement, head) for agreement, head in zip(agreements, heads, strict=True)
-    )
+    if not isinstance(rule, Lexical):
+        return []
+    return [one.position % length for one in rule.agreements if not one.good]
 
 
 def agrees(entry: Entry, agreement: Agreement, head: Entry) -> bool:
-    """Match: a value in common in any of the properties. Mismatch: values on the entry, none of them in common."""
+    """Match: some property has a value in common. Mismatch: there are values, none in common."""
     shared = any(entry.values(name) & head.values(name) for name in agreement.properties)
     if agreement.match:
         return shared
@@ -228,12 +219,9 @@ def agrees(entry: Entry, agreement: Agreement, head: Entry) -> bool:
 
 
 def join_words(items: Sequence[Item], separator: str) -> str:
-    """The sentence. With a separator it is set as prose: capital first letter, no blank before closing punctuation."""
-    words = [word for item in items for word in item.words]
-    if not separator:
-        return "".join(words)
-    text = "".join(
-        word if word[0] in _CLOSING or not index else separator + word
-        for index, word in enumerate(words)
-    )
-    return capitalize(text, ANY_LANGUAGE)
+    """The sentence; with a separator as prose: capital first letter, no blank before a full stop."""
+    text = ""
+    for item in items:
+        for word in item.words:
+            text += word if not text or word[0] in _CLOSING else separator + word
+    return capitalize(text, ANY_LANGUAGE) if separator else text

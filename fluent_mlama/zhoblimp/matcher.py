@@ -1,7 +1,7 @@
 """Whether a paradigm could have produced a given pair: the generator's semantics, read backwards.
 
-The good sentence is cut into positions by backtracking over the words that each position allows; each way to cut it
-fixes the copied positions of the bad sentence, whose other positions are cut in the same way.
+The good sentence is cut into positions by backtracking over the words that each position allows. Each
+way to cut it fixes the copied positions of the bad sentence; its other positions are cut likewise.
 
     我把货箱扔满了袜子。   ──▶  我 | 把 | 货箱 | 扔 | 满了 | 袜子 | 。
     bad: 我 + 扔 (row 3) + 满了 + 货箱 (row 2) + "" + 袜子 + 。
@@ -14,15 +14,22 @@ from dataclasses import dataclass
 from unicodedata import normalize
 
 from fluent_mlama.languages import capitalize
-from fluent_mlama.zhoblimp.generator import ANY_LANGUAGE, Item, agrees, join_words
+from fluent_mlama.zhoblimp.generator import (
+    ANY_LANGUAGE,
+    Item,
+    agrees,
+    filtered,
+    join_words,
+    phrase_item,
+)
 from fluent_mlama.zhoblimp.paradigm import (
+    Agreement,
     Alternative,
     Lexical,
     Literals,
     Paradigm,
     Phrases,
     Position,
-    with_conditions,
 )
 from fluent_mlama.zhoblimp.vocabulary import Conditions, Entry, Vocabulary
 
@@ -32,8 +39,9 @@ class Verdict:
     """What one pair is to a paradigm.
 
     accepted: the words and their order are the paradigm's, and the good sentence meets every agreement.
-    remark: for an accepted pair, what it lacks (an agreement of the bad list; or it counts a trailing blank as a
-    difference); for a refused one, the furthest point reached: side, row and the text that nothing there could start.
+    remark: for an accepted pair, what it lacks (an agreement of the bad list; or it counts a trailing
+    blank as a difference). For a refused one, the furthest point reached: side, row and the text that
+    nothing there could start.
     """
 
     accepted: bool
@@ -71,9 +79,8 @@ class Matcher:
                 False, f"good_rule row {self._furthest[0] + 1} does not allow '{self._furthest[1]}'"
             )
         self._furthest = (-1, "")
-        self._merge_readings = (
-            True  # a bad word must be bad in every reading of the words it disagrees with
-        )
+        # A bad word must be bad in every reading of the words it disagrees with.
+        self._merge_readings = True
         for enforce, to_the_letter, remark in (
             (True, False, ""),
             (False, False, BAD_AGREEMENT),
@@ -145,38 +152,22 @@ class Matcher:
                         yield Item((word,), (word,), entry), end
         else:
             for raw in self.phrases[rule.name]:
-                sequence = list(raw)
-                for index, conditions in rule.filters:
-                    sequence[index] = with_conditions(sequence[index], conditions, rule.name)
+                sequence = filtered(raw, rule, rule.name)
+                positions = [(element,) for element in sequence]
                 kept = self._furthest
-                for parts, end in self._cut_from(
-                    [(element,) for element in sequence],
-                    text,
-                    start,
-                    [None] * len(sequence),
-                    [],
-                    [],
-                ):
-                    lexical = [
-                        part.head
-                        for part, element in zip(parts, sequence, strict=True)
-                        if not isinstance(element, Literals)
-                    ]
-                    words = tuple(word for part in parts for word in part.words)
-                    yield Item(words, (), lexical[-1] if lexical else parts[-1].head), end
+                nothing = [None] * len(sequence)
+                for parts, end in self._cut_from(positions, text, start, nothing, [], []):
+                    yield phrase_item(parts, sequence), end
                 self._furthest = kept
 
     def _read_words(self, words: Sequence[str], text: str, start: int) -> int | None:
         """The offset behind ``words`` if the text goes on with them at ``start``, else None."""
         end = start
+        separator = self.paradigm.separator
         for word in words:
-            if (
-                end
-                and self.paradigm.separator
-                and text.startswith(self.paradigm.separator + word, end)
-            ):
-                end += len(self.paradigm.separator)
-            begins = end == 0 and self.paradigm.separator and not text.startswith(word)
+            if end and separator and text.startswith(separator + word, end):
+                end += len(separator)
+            begins = end == 0 and separator and not text.startswith(word)
             written = capitalize(word, ANY_LANGUAGE) if begins else word
             if not text.startswith(written, end):
                 return None
@@ -203,27 +194,25 @@ class Matcher:
         """The new item's agreements with earlier ones, and earlier ones' agreements with it."""
         if not self._enforce:
             return True
-        head = self._head(item)
         index = len(items)
+        # (dependant, agreement, referent), as far as both are known by now
+        triples: list[tuple[Item, Agreement, Item]] = []
         if isinstance(rule, Lexical):
             for agreement in rule.agreements:
                 position = agreement.position % length
                 if agreement.good:
-                    if not agrees(head, agreement, self._head(self._good[position])):
-                        return False
-                    continue
-                if position < index and not agrees(head, agreement, self._head(items[position])):
-                    return False
+                    triples.append((item, agreement, self._good[position]))
+                elif position < index:
+                    triples.append((item, agreement, items[position]))
         for earlier, earlier_rule in zip(items, rules, strict=True):
             if isinstance(earlier_rule, Lexical):
                 for agreement in earlier_rule.agreements:
-                    if (
-                        not agreement.good
-                        and agreement.position % length == index
-                        and not agrees(self._head(earlier), agreement, head)
-                    ):
-                        return False
-        return True
+                    if not agreement.good and agreement.position % length == index:
+                        triples.append((earlier, agreement, item))
+        return all(
+            agrees(self._head(dependant), agreement, self._head(referent))
+            for dependant, agreement, referent in triples
+        )
 
     def _head(self, item: Item) -> Entry:
         return self.vocabulary.literal(item.head.expression) if self._merge_readings else item.head

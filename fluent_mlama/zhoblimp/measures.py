@@ -60,7 +60,8 @@ def linking_functions(names: Sequence[str]) -> list[Linking]:
     functions = [parse_linking(name) for name in names]
     if any(one.needs == "prior" for one in functions):
         raise UserError(
-            "--linking pmi compares a prompt with none, and a minimal pair has no prompt; leave it out"
+            "--linking pmi compares a prompt with none, and a minimal pair has no prompt; "
+            "leave it out"
         )
     return list(dict.fromkeys(functions))
 
@@ -235,7 +236,10 @@ def write_pairs_with_scores(
 def make_tables(
     results: Sequence[Result], functions: Sequence[Linking], human: Mapping[str, float]
 ) -> dict[str, pd.DataFrame]:
-    """All tables by file name, the models one below the other. The grids are in ``overall`` only."""
+    """All tables by file name, the models one below the other.
+
+    The grids are in ``overall`` only.
+    """
     main = main_functions(functions)
     every = [overall(result, functions, human) for result in results]
     tables = {

@@ -118,7 +118,8 @@ def _alternative(text: str, where: str) -> Alternative:
         key, colon, value = part.partition(":")
         if not colon or not value:
             raise UserError(
-                f"{where}: '{part}' is not column:value; write e.g. pos:NN, or plain words for literals"
+                f"{where}: '{part}' is not column:value; "
+                "write e.g. pos:NN, or plain words for literals"
             )
         key = _LONG_NAMES.get(key, key)
         if key in pairs:
@@ -136,14 +137,16 @@ def lexical(pairs: Mapping[str, str | Sequence[str]], where: str) -> Lexical:
         position, properties = pairs.get(f"{kind}Position"), pairs.get(f"{kind}Properties")
         if (position is None) != (properties is None):
             raise UserError(
-                f"{where}: {kind}Position and {kind}Properties belong together; give both or neither"
+                f"{where}: {kind}Position and {kind}Properties belong together; "
+                "give both or neither"
             )
         if position is None or properties is None:
             continue
         names = tuple(properties.split("/")) if isinstance(properties, str) else tuple(properties)
         if not re.fullmatch(r"-?[0-9]{1,9}", str(position)):
             raise UserError(
-                f"{where}: {kind}Position:{str(position):.30} is not a number; positions count from 0"
+                f"{where}: {kind}Position:{str(position):.30} is not a number; "
+                "positions count from 0"
             )
         agreements.append(Agreement(int(str(position)), names, match, kind == "good"))
     conditions = tuple(
@@ -166,7 +169,8 @@ def _phrase(text: str, where: str) -> PhraseRule:
         filters.append((int(index), parsed.conditions))
     if _FILTER.sub("", rest).strip():
         raise UserError(
-            f"{where}: '{rest.strip()}' behind phrase:{name} is not a filter; write e.g. -1:<animate:1>"
+            f"{where}: '{rest.strip()}' behind phrase:{name} is not a filter; "
+            "write e.g. -1:<animate:1>"
         )
     return PhraseRule(name, tuple(filters))
 
@@ -175,7 +179,8 @@ def with_conditions(rule: Alternative, extra: Conditions, where: str) -> Alterna
     """The alternative with more conditions on its word (a phrase's filter); only lexical elements can take them."""
     if not isinstance(rule, Lexical):
         raise UserError(
-            f"{where}: a filter points at an element that is not a vocabulary word; point it at a word"
+            f"{where}: a filter points at an element that is not a vocabulary word; "
+            "point it at a word"
         )
     return replace(rule, conditions=rule.conditions + extra)
 
@@ -222,7 +227,10 @@ def read_phrases(path: Path) -> dict[str, tuple[Elements, ...]]:
 
 
 def check_phrases(phrases: Phrases, where: Mapping[str, str]) -> None:
-    """Every phrase that is named exists, and none contains itself. ``where``: file and row of each phrase."""
+    """Every phrase that is named exists, and none contains itself.
+
+    ``where``: file and row of each phrase.
+    """
     for name in phrases:
         trail = [name]
         stack = [_inner(phrases, name)]
@@ -234,11 +242,13 @@ def check_phrases(phrases: Phrases, where: Mapping[str, str]) -> None:
                 continue
             if inner not in phrases:
                 raise UserError(
-                    f"{where[trail[-1]]}: phrase '{trail[-1]}' uses unknown phrase '{inner}'; known: {', '.join(sorted(phrases))}"
+                    f"{where[trail[-1]]}: phrase '{trail[-1]}' uses unknown phrase '{inner}'; "
+                    f"known: {', '.join(sorted(phrases))}"
                 )
             if inner in trail:
                 raise UserError(
-                    f"{where[trail[-1]]}: cycle in phrases: {' -> '.join([*trail, inner])}; a phrase must not contain itself"
+                    f"{where[trail[-1]]}: cycle in phrases: {' -> '.join([*trail, inner])}; "
+                    "a phrase must not contain itself"
                 )
             trail.append(inner)
             stack.append(_inner(phrases, inner))
@@ -260,7 +270,8 @@ def _element(raw: Any, where: str) -> Alternative:
     if kind in {"Lexical", "Matched"} and isinstance(rule, dict) and rule:
         return lexical(rule, where)
     raise UserError(
-        f"{where}: {json.dumps(raw, ensure_ascii=False)} is no element; type is Lexical, Matched, Direct or Phrase, with its rule"
+        f"{where}: {json.dumps(raw, ensure_ascii=False)} is no element; "
+        "type is Lexical, Matched, Direct or Phrase, with its rule"
     )
 
 
@@ -329,7 +340,8 @@ def parse_paradigm(text: str, where: str) -> Paradigm:
             raise UserError(f"{where}: '{name}' must be a list of strings, one a position")
     if len(raw["good_rule"]) != len(raw["bad_rule"]):
         raise UserError(
-            f"{where}: good_rule has {len(raw['good_rule'])} rows, bad_rule {len(raw['bad_rule'])}; fill the shorter one with empty rows"
+            f"{where}: good_rule has {len(raw['good_rule'])} rows, bad_rule "
+            f"{len(raw['bad_rule'])}; fill the shorter one with empty rows"
         )
     for name in _TEXT_FIELDS:
         if not isinstance(raw.get(name, ""), str):
@@ -374,7 +386,8 @@ def check_paradigm(paradigm: Paradigm, vocabulary: Vocabulary, phrases: Phrases)
                         agreement.good for agreement in alternative.agreements
                     ):
                         raise UserError(
-                            f"{where}: goodPosition refers to the good sentence, so it belongs in bad_rule only"
+                            f"{where}: goodPosition refers to the good sentence, so it belongs in "
+                            "bad_rule only"
                         )
                     check_lexical(alternative, len(positions), vocabulary, where)
                 elif isinstance(alternative, PhraseRule):
@@ -389,7 +402,8 @@ def check_lexical(rule: Lexical, length: int, vocabulary: Vocabulary, where: str
     for name in [name for name, _ in rule.conditions] + [name for name, _ in agreed]:
         if name not in vocabulary.columns:
             raise UserError(
-                f"{where}: unknown column '{name}'; {vocabulary.where} has {', '.join(vocabulary.columns)}"
+                f"{where}: unknown column '{name}'; "
+                f"{vocabulary.where} has {', '.join(vocabulary.columns)}"
             )
     for _, position in agreed:
         if not -length <= position < length:
@@ -417,14 +431,16 @@ def check_phrase_rule(
         for index, conditions in rule.filters:
             if not -len(sequence) <= index < len(sequence):
                 raise UserError(
-                    f"{where}: filter index {index} is out of range for phrase '{rule.name}' of {len(sequence)} elements"
+                    f"{where}: filter index {index} is out of range for phrase '{rule.name}' of "
+                    f"{len(sequence)} elements"
                 )
             check_lexical(Lexical(conditions), len(sequence), vocabulary, where)
         for element in sequence:
             if isinstance(element, Lexical):
                 if any(agreement.good for agreement in element.agreements):
                     raise UserError(
-                        f"{where}: phrase '{rule.name}': goodPosition cannot stand in a phrase; use it in a bad_rule row"
+                        f"{where}: phrase '{rule.name}': goodPosition cannot stand in a phrase; "
+                        "use it in a bad_rule row"
                     )
                 check_lexical(element, len(sequence), vocabulary, f"{where}: phrase '{rule.name}'")
             elif isinstance(element, PhraseRule):

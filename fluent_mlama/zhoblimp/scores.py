@@ -102,7 +102,8 @@ def find_targets(models: Sequence[str], revisions: Sequence[str]) -> list[Target
     doubled = next((label for label in labels if labels.count(label) > 1), None)
     if doubled:
         raise UserError(
-            f"two models would both be called {doubled}; give each once, and folders different names"
+            f"two models would both be called {doubled}; "
+            "give each once, and folders different names"
         )
     return targets
 

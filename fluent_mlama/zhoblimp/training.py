@@ -62,7 +62,8 @@ def read_lines(paths: Sequence[Path]) -> list[str]:
     lines = [line.strip() for line in lines if line.strip()]
     if not lines:
         raise UserError(
-            f"{', '.join(map(str, paths))}: no text to train on; give one with one document per line"
+            f"{', '.join(map(str, paths))}: no text to train on; "
+            "give one with one document per line"
         )
     return lines
 
@@ -171,8 +172,8 @@ def _words(lines: Sequence[str], vocabulary_size: int, listed: set[str]) -> Toke
     longest = max(map(len, counts), default=0)
     if not listed and longest > 4 * _LONG_WORD:
         raise UserError(
-            f"--tokenizer word: the corpus has 'words' of {longest} characters, so it has no spaces; "
-            "give a word list with --words"
+            f"--tokenizer word: the corpus has 'words' of {longest} characters, "
+            "so it has no spaces; give a word list with --words"
         )
     counts.update({character: 0 for word in counts for character in word} if listed else {})
     vocabulary = _numbered(counts, vocabulary_size)

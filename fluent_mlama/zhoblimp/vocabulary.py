@@ -58,7 +58,10 @@ class Vocabulary:
     _literals: dict[str, Entry] = field(default_factory=dict, repr=False)
 
     def select(self, conditions: Conditions) -> tuple[Entry, ...]:
-        """Entries that meet the conditions, in file order. Unknown columns are the caller's to check."""
+        """Entries that meet the conditions, in file order.
+
+        Unknown columns are the caller's to check.
+        """
         if conditions not in self._selected:
             self._selected[conditions] = tuple(
                 entry for entry in self.entries if entry.meets(conditions)
@@ -86,12 +89,17 @@ class Vocabulary:
 
 
 def parse_vocabulary(text: str, where: str = "vocabulary") -> Vocabulary:
-    """Read the TSV. A missing ``expression`` column, a doubled column or a ragged row is a ``UserError`` naming the row."""
+    """Read the TSV.
+
+    A missing ``expression`` column, a doubled column or a ragged row is a ``UserError`` naming the
+    row.
+    """
     lines = normalize("NFC", text).replace("\r\n", "\n").split("\n")
     columns = tuple(name.strip() for name in lines[0].split("\t"))
     if "expression" not in columns:
         raise UserError(
-            f"{where}: row 1 has no column 'expression'; the first line must name the columns, separated by tabs"
+            f"{where}: row 1 has no column 'expression'; "
+            "the first line must name the columns, separated by tabs"
         )
     doubled = sorted({name for name in columns if columns.count(name) > 1})
     if doubled:
@@ -105,7 +113,8 @@ def parse_vocabulary(text: str, where: str = "vocabulary") -> Vocabulary:
         cells = line.split("\t")
         if len(cells) > len(columns):
             raise UserError(
-                f"{where}: row {number} has {len(cells)} cells for {len(columns)} columns; remove the extra tabs"
+                f"{where}: row {number} has {len(cells)} cells for {len(columns)} columns; "
+                "remove the extra tabs"
             )
         named = {name: cell.strip() for name, cell in zip(columns, cells, strict=False)}
         expression = named.pop("expression")

@@ -30,7 +30,8 @@ CASES = [
     Case(
         "a template that is not JSON",
         GENERATE,
-        "ba_after_negation.json is not JSON (Expecting ',' delimiter: line 13, column 54); is the file cut off?",
+        "ba_after_negation.json is not JSON (Expecting ',' delimiter: line 13, column 54); "
+        "is the file cut off?",
         cut(ONE),
     ),
     Case(
@@ -54,14 +55,16 @@ CASES = [
     Case(
         "a column that the words have not",
         GENERATE,
-        "ba_after_negation.json: good_rule row 4: unknown column 'colour'; vocabulary.tsv has expression, "
+        "ba_after_negation.json: good_rule row 4: unknown column 'colour'; "
+        "vocabulary.tsv has expression, "
         "pos, subcat, gender, number, animate, person, classifier, object, place, stem",
         swap(ONE, "pos:", "colour:", 1),
     ),
     Case(
         "two templates of one name",
         GENERATE,
-        "more.json: UID 'ba_after_negation' (user 'fluent') is also in ba_after_negation.json; rename one of them",
+        "more.json: UID 'ba_after_negation' (user 'fluent') is also in ba_after_negation.json; "
+        "rename one of them",
         copy(ONE, "paradigms/more.json"),
     ),
     Case(
@@ -73,7 +76,8 @@ CASES = [
     Case(
         "words without their column",
         GENERATE,
-        "vocabulary.tsv: row 1 has no column 'expression'; the first line must name the columns, separated by tabs",
+        "vocabulary.tsv: row 1 has no column 'expression'; "
+        "the first line must name the columns, separated by tabs",
         swap("vocabulary.tsv", "expression", "word", 1),
     ),
     Case(
@@ -91,7 +95,8 @@ CASES = [
     Case(
         "phrases that are not JSON",
         GENERATE,
-        "phrases.json is not JSON (Expecting property name enclosed in double quotes: column 2); is the file cut off?",
+        "phrases.json is not JSON (Expecting property name enclosed in double quotes: column 2); "
+        "is the file cut off?",
         put("phrases.json", "{"),
     ),
     Case(
@@ -107,17 +112,20 @@ CASES = [
     Case(
         "--seed -1",
         f"{GENERATE} --seed -1",
-        "--seed: '-1' is not a whole number from 0 to 4294967295 (see fluent-mlama zhoblimp generate --help)",
+        "--seed: '-1' is not a whole number from 0 to 4294967295 (see fluent-mlama zhoblimp "
+        "generate --help)",
     ),
     Case(
         "--out that holds pairs",
         GENERATE.replace("--out new", "--out pairs"),
-        "pairs already holds ba_after_negation.jsonl and 1 more; choose another --out or say --overwrite",
+        "pairs already holds ba_after_negation.jsonl and 1 more; "
+        "choose another --out or say --overwrite",
     ),
     Case(
         "--out that is a file",
         GENERATE.replace("--out new", "--out translations.tsv"),
-        "cannot write translations.tsv/ba_after_negation.jsonl: translations.tsv is a file, or lies in one; choose another folder",
+        "cannot write translations.tsv/ba_after_negation.jsonl: "
+        "translations.tsv is a file, or lies in one; choose another folder",
     ),
     Case(
         "pairs that are not there",
@@ -132,7 +140,8 @@ CASES = [
     Case(
         "a pair that is cut off",
         CHECK,
-        "ba_after_negation.jsonl: row 8 is not JSON (Unterminated string starting at: column 132); is the file cut off?",
+        "ba_after_negation.jsonl: row 8 is not JSON (Unterminated string starting at: column 132); "
+        "is the file cut off?",
         change(PAIR, lambda data: data[:-9]),
     ),
     Case(
@@ -156,7 +165,8 @@ CASES = [
     Case(
         "a paradigm in two files",
         CHECK,
-        "more.jsonl: row 1: UID 'ba_after_negation' is also in ba_after_negation.jsonl; rename one of them",
+        "more.jsonl: row 1: UID 'ba_after_negation' is also in ba_after_negation.jsonl; "
+        "rename one of them",
         copy(PAIR, "pairs/more.jsonl"),
     ),
     Case(
@@ -172,7 +182,8 @@ CASES = [
     Case(
         "a tar that is cut off",
         f"{Z} lint --without-templates --data pairs.tar.gz",
-        "pairs.tar.gz: not a readable tar archive (Compressed file ended before the end-of-stream marker was "
+        "pairs.tar.gz: not a readable tar archive (Compressed file ended before the end-of-stream "
+        "marker was "
         "reached); give a folder, a .jsonl file or a .tar.gz",
         put("pairs.tar.gz", b"\x1f\x8b\x08\x00half"),
     ),

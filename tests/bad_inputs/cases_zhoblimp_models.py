@@ -24,12 +24,14 @@ CASES = [
     Case(
         "--per-paradigm 0",
         f"{EVALUATE} --per-paradigm 0",
-        "--per-paradigm: '0' is not a whole number from 1 (see fluent-mlama zhoblimp evaluate --help)",
+        "--per-paradigm: '0' is not a whole number from 1 (see fluent-mlama zhoblimp evaluate "
+        "--help)",
     ),
     Case(
         "an unknown linking function",
         f"{EVALUATE} --linking best",
-        "unknown linking function 'best'; choose from lp, mean, slln, log, penlp, normlp, slor, morcela, per-char, pmi",
+        "unknown linking function 'best'; choose from lp, mean, slln, log, penlp, normlp, slor, "
+        "morcela, per-char, pmi",
     ),
     Case(
         "no linking function",
@@ -74,7 +76,8 @@ CASES = [
     Case(
         "frequencies that are not JSON",
         f"{EVALUATE} --unigrams u.json",
-        "u.json is not JSON (Expecting property name enclosed in double quotes: column 2); is the file cut off?",
+        "u.json is not JSON (Expecting property name enclosed in double quotes: column 2); "
+        "is the file cut off?",
         put("u.json", "{"),
     ),
     Case(
@@ -91,7 +94,8 @@ CASES = [
     Case(
         "checkpoints of a folder that has none",
         f"{EVALUATE.replace('./nowhere', './model')} --revisions ALL",
-        "model has no checkpoints: no sub-folder holds a config.json; leave --revisions out to take the folder itself",
+        "model has no checkpoints: no sub-folder holds a config.json; "
+        "leave --revisions out to take the folder itself",
     ),
     Case(
         "a corpus that is not there",
@@ -117,7 +121,8 @@ CASES = [
     Case(
         "a checkpoint behind the end",
         f"{TRAIN} --tokens 1M --checkpoints 5M",
-        "--checkpoints asks for 5000000 tokens, --tokens allows 1000000; raise --tokens or leave it out",
+        "--checkpoints asks for 5000000 tokens, --tokens allows 1000000; "
+        "raise --tokens or leave it out",
     ),
     Case(
         "--context 0",
@@ -153,17 +158,20 @@ CASES = [
     Case(
         "a record of training that is not JSON",
         TRAIN,
-        "trained/train.json is damaged, and says what the checkpoints beside it were made with; choose another --out",
+        "trained/train.json is damaged, and says what the checkpoints beside it were made with; "
+        "choose another --out",
         put("trained/train.json", "{"),
     ),
     Case(
         "--port 0",
         f"{Z} serve --port 0",
-        "--port: '0' is not a whole number from 1 to 65535 (see fluent-mlama zhoblimp serve --help)",
+        "--port: '0' is not a whole number from 1 to 65535 (see fluent-mlama zhoblimp serve "
+        "--help)",
     ),
     Case(
         "--port 99999",
         f"{Z} serve --port 99999",
-        "--port: '99999' is not a whole number from 1 to 65535 (see fluent-mlama zhoblimp serve --help)",
+        "--port: '99999' is not a whole number from 1 to 65535 (see fluent-mlama zhoblimp serve "
+        "--help)",
     ),
 ]

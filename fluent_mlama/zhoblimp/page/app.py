@@ -1,4 +1,7 @@
-"""The page: projects and paradigms above, four tabs below. State lives in the tab (``Workbench``), files on disk."""
+"""The page: projects and paradigms above, four tabs below.
+
+State lives in the tab (``Workbench``), files on disk.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +116,8 @@ class Page:
         """The work, once there is a project."""
         if not self.bench.project:
             ui.label(
-                "There is no project yet. Make one with New project: it begins with words and paradigms to change, or empty."
+                "There is no project yet. Make one with New project: "
+                "it begins with words and paradigms to change, or empty."
             )
             with ui.card().classes("w-full guide"):
                 ui.markdown(GUIDE)

@@ -31,7 +31,10 @@ def notice(text: str, *, bad: bool = False) -> None:
 
 
 async def choose(question: str, answers: Sequence[str]) -> str:
-    """Ask; returns the answer, or "" if the dialog was closed. The last answer is the harmless one and has the focus."""
+    """Ask; returns the answer, or "" if the dialog was closed.
+
+    The last answer is the harmless one and has the focus.
+    """
     with ui.dialog() as dialog, ui.card().classes("max-w-md"):
         ui.label(question)
         with ui.row().classes("w-full justify-end"):
@@ -49,7 +52,10 @@ async def choose(question: str, answers: Sequence[str]) -> str:
 async def ask(
     title: str, fields: Sequence[tuple[str, str | list[str], str]], check: Callable[..., None]
 ) -> list[str] | None:
-    """Ask for values: (label, "" or choices, first value). ``check`` raises a ``UserError`` for values that will not do."""
+    """Ask for values: (label, "" or choices, first value).
+
+    ``check`` raises a ``UserError`` for values that will not do.
+    """
     with ui.dialog() as dialog, ui.card().classes("w-80"):
         ui.label(title).classes("text-lg")
         boxes = [

@@ -133,7 +133,8 @@ class Preview:
         if self.result is not None:
             wins = self.result.correct(linking_functions(["slln"])[0])
         lines = [
-            "<table class='pairs'><thead><tr><th scope='col'>#</th><th scope='col'>good</th><th scope='col'>bad</th>"
+            "<table class='pairs'><thead><tr><th scope='col'>#</th><th scope='col'>good</th><th "
+            "scope='col'>bad</th>"
         ]
         lines.append(
             "<th scope='col'>model</th></tr></thead><tbody>"

@@ -41,7 +41,8 @@ def check_name(name: str, what: str) -> str:
     """The name if it is letters, digits, ``_``, ``-`` and ``.`` and begins with no dot or dash; else a ``UserError``."""
     if not _NAME.fullmatch(name) or name.endswith("."):
         raise UserError(
-            f"{what} '{name}' is no name; use letters A-Z, digits, '_', '-' and '.', beginning with a letter or digit"
+            f"{what} '{name}' is no name; use letters A-Z, digits, '_', '-' and '.', beginning "
+            "with a letter or digit"
         )
     return name
 
@@ -116,20 +117,26 @@ class Projects:
         return Stored(text, _revision(text))
 
     def write(self, project: str, file: str, text: str, revision: str) -> str:
-        """Write if the file still has this revision (``NEW``: if there is none). The new revision; else ``ChangedElsewhere``."""
+        """Write if the file still has this revision (``NEW``: if there is none).
+
+        The new revision; else ``ChangedElsewhere``.
+        """
         path = self._file(project, file)
         if path.exists():
             if revision == NEW:
                 raise ChangedElsewhere(
-                    f"{file} exists already in project '{project}'; load it, or save under another name"
+                    f"{file} exists already in project '{project}'; "
+                    "load it, or save under another name"
                 )
             if _revision(read_utf8(path)) != revision:
                 raise ChangedElsewhere(
-                    f"{file} was changed elsewhere since you loaded it; load that version, or save under another name"
+                    f"{file} was changed elsewhere since you loaded it; "
+                    "load that version, or save under another name"
                 )
         elif revision != NEW:
             raise ChangedElsewhere(
-                f"{file} was deleted or renamed elsewhere since you loaded it; save it under another name, or anew"
+                f"{file} was deleted or renamed elsewhere since you loaded it; "
+                "save it under another name, or anew"
             )
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, text)
@@ -153,7 +160,8 @@ class Projects:
         place = self._place(project)
         if not place.is_dir():
             raise UserError(
-                f"there is no project '{project}'; choose one of: {', '.join(self.names()) or '(none yet)'}"
+                f"there is no project '{project}'; choose one of: "
+                f"{', '.join(self.names()) or '(none yet)'}"
             )
         return place
 

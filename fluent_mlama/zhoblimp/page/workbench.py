@@ -176,7 +176,8 @@ def generate(
     """Pairs of the draft, checked first. Numbers out of range are ``UserError``s."""
     if not 1 <= pairs <= MOST_PAIRS or not 1 <= attempts <= MOST_ATTEMPTS:
         raise UserError(
-            f"pairs must lie between 1 and {MOST_PAIRS}, attempts per pair between 1 and {MOST_ATTEMPTS}"
+            f"pairs must lie between 1 and {MOST_PAIRS}, attempts per pair between 1 and "
+            f"{MOST_ATTEMPTS}"
         )
     paradigm = draft.paradigm()
     check_paradigm(paradigm, vocabulary, phrases)
@@ -216,7 +217,11 @@ class Document:
 
 @dataclass(eq=False)
 class Workbench:
-    """One tab's state. vocabulary and phrases are the last valid versions of the edited texts; a broken text leaves them."""
+    """One tab's state.
+
+    vocabulary and phrases are the last valid versions of the edited texts; a broken text leaves
+    them.
+    """
 
     projects: Projects
     project: str = ""
@@ -271,7 +276,10 @@ class Workbench:
         self._take(load_draft(stored.text, file), file, stored.revision)
 
     def save_paradigm(self, *, overwrite: bool = False) -> str:
-        """Write the paradigm; returns its file name. Another file of that name is only written over if ``overwrite``."""
+        """Write the paradigm; returns its file name.
+
+        Another file of that name is only written over if ``overwrite``.
+        """
         if not self.project:
             raise UserError("no project is open; make one first (New project)")
         file = paradigm_file(self.draft.uid, self.draft.user)
