@@ -1,4 +1,6 @@
-"""The real ``comet-score`` on a model with random weights; only where COMET is installed (`make comet`)."""
+"""The real ``comet-score`` on a model with random weights; only where COMET is installed (`make
+comet`).
+"""
 
 from __future__ import annotations
 

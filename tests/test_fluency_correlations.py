@@ -121,7 +121,9 @@ def test_an_interval_is_no_shorter_than_fishers() -> None:
 
 
 def test_partial_interval_is_that_of_residuals_without_a_control() -> None:
-    """Where the control is already taken out of both sides, it changes the estimate not at all and the interval little."""
+    """Where the control is already taken out of both sides, it changes the estimate not at all and
+    the interval little.
+    """
     frame = made_up(60, 1).assign(relation=range(60))
     on = np.column_stack([np.ones(60), frame["length_delta"]])
     left = frame.assign(**{c: residuals(frame, c, on) for c in ("qe_delta", "r1_delta")})
@@ -133,7 +135,9 @@ def test_partial_interval_is_that_of_residuals_without_a_control() -> None:
 
 
 def test_facts_of_an_object_count_together() -> None:
-    """Each fact twice with its object and subject: nothing is learnt, so interval and p stay as they were (n does not)."""
+    """Each fact twice with its object and subject: nothing is learnt, so interval and p stay as
+    they were (n does not).
+    """
     frame = made_up(60, 2)
     single = within_relations(frame).iloc[0]
     double = within_relations(pd.concat([frame, frame])).iloc[0]
@@ -162,7 +166,9 @@ def test_holm_goes_over_all_languages_and_undefined_ones_have_nothing() -> None:
 
 
 def test_published_correlations_and_lines_from_the_digitised_gains(published: Path) -> None:
-    """Reference values: the r rows of Table 5, and the least-squares lines through the points of Figure 2."""
+    """Reference values: the r rows of Table 5, and the least-squares lines through the points of
+    Figure 2.
+    """
     folder = DumpFolder(published / "fluent_mlama" / "stats.zip")
     quality = read_quality_gains(DIGITISED)
     found = {}

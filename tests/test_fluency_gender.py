@@ -1,4 +1,6 @@
-"""Gendered forms and where genders come from; the published proxy numbers and the fractions of Table 6."""
+"""Gendered forms and where genders come from; the published proxy numbers and the fractions of
+Table 6.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +120,9 @@ def test_table_in_both_styles(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_the_papers_fractions_print_as_the_paper_does() -> None:
-    """Reference: the cells of Table 6 decode to these counts (ru 56, 57, 67 and 0, 121, 140 of 150; …)."""
+    """Reference: the cells of Table 6 decode to these counts (ru 56, 57, 67 and 0, 121, 140 of 150;
+    …).
+    """
     decoded = {
         "ru": (150, (56, 57, 67), (0, 121, 140)),
         "cs": (88, (33, 52, 41), (0, 79, 86)),
@@ -153,7 +157,9 @@ def test_the_papers_fractions_print_as_the_paper_does() -> None:
 
 
 def test_published_proxy_numbers(published: Path, tmp_path: Path) -> None:
-    """Rows whose GT or ChatGPT sentence has the feminine verb: how many, R@1 of the three verbalisations, verbs in all rows."""
+    """Rows whose GT or ChatGPT sentence has the feminine verb: how many, R@1 of the three
+    verbalisations, verbs in all rows.
+    """
     counts = QECheck(
         published / "fluent_mlama" / "stats.zip", tables=tmp_path, style="paper"
     ).gender_counts()
@@ -172,7 +178,9 @@ def test_published_proxy_numbers(published: Path, tmp_path: Path) -> None:
 
 
 def test_shipped_forms_cover_what_the_starter_says() -> None:
-    """Every verb that the starter's fluent patterns choose by a person's gender stands in the table, on the right side."""
+    """Every verb that the starter's fluent patterns choose by a person's gender stands in the
+    table, on the right side.
+    """
     forms, seen = read_forms(), 0
     for lang in GENDERED_PHRASEBOOKS:
         for relation, pattern in read_patterns(
@@ -293,7 +301,9 @@ def ask(ids: str, props: str) -> dict[str, str]:
 def test_the_starter_runs_offline(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Dumps of the starter (by a scorer without a model): every row has a gender, and all women and no man the feminine form."""
+    """Dumps of the starter (by a scorer without a model): every row has a gender, and all women and
+    no man the feminine form.
+    """
     source = open_source(root / "fixed_data" / "starter")
     genders, women = phrasebook_genders(), {"ru": 0, "hr": 0, "es": 0}
     for lang, relation in (("ru", "P19"), ("ru", "P20"), ("hr", "P108"), ("es", "P19")):

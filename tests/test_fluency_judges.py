@@ -1,4 +1,6 @@
-"""The judges of fluency: COMET against a stand-in of its command, language models, and files of scores."""
+"""The judges of fluency: COMET against a stand-in of its command, language models, and files of
+scores.
+"""
 
 from __future__ import annotations
 
@@ -148,25 +150,10 @@ def test_qe_command_with_comet_resumes_over_files(
     stats = write_small_dumps(
         tmp_path / "stats", langs=("ru",), relations=("P19", "P36", "P103"), facts=12
     )
-    words = [
-        "qe",
-        "--stats",
-        str(stats),
-        "--back-end",
-        "comet",
-        "--comet",
-        str(comet.command),
-        "--out",
-        str(tmp_path / "out"),
-    ]
-    words += [
-        "--tables",
-        str(tmp_path / "tables"),
-        "--graphs",
-        str(tmp_path / "graphs"),
-        "--pairs-per-call",
-        "10",
-    ]
+    words = (
+        f"qe --stats {stats} --back-end comet --comet {comet.command} --out {tmp_path}/out"
+        f" --tables {tmp_path}/tables --graphs {tmp_path}/graphs --pairs-per-call 10"
+    ).split()
     comet.mode("crash-after:4")
     with pytest.raises(UserError, match="ru_P19|ru_P36|ru_P103"):
         main(words)

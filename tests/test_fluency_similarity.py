@@ -19,7 +19,9 @@ PUBLISHED = {
     "cs": ([66.73, 70.59, 43.67, 47.77], [73.91, 74.81, 34.82, 37.86], [-0.290, -0.198]),
     "uk": ([66.25, 67.75, 53.48, 56.21], [79.07, 77.54, 34.25, 40.90], [-0.471, 0.082]),
 }
-"""Of gt and of chatgpt: chrF of prompt and sentence, TER of prompt and sentence; then r of chrF (prompt) with the gain in R@1."""
+"""Of gt and of chatgpt: chrF of prompt and sentence, TER of prompt and sentence; then r of chrF
+(prompt) with the gain in R@1.
+"""
 
 
 @pytest.mark.parametrize(

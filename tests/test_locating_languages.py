@@ -1,7 +1,8 @@
 """The locator on own sentences in many languages, row by row without fitting.
 
-``locating_sentences.txt`` holds one a line: language, sentence with the object marked, object label, subject label, English
-label. They were written for these tests by the rules of docs/locating.md and use no published sentence.
+``locating_sentences.txt`` holds one a line: language, sentence with the object marked, object
+label, subject label, English label. They were written for these tests by the rules of
+docs/locating.md and use no published sentence.
 """
 
 from __future__ import annotations

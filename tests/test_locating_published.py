@@ -1,4 +1,6 @@
-"""The locator on the published data: the reader's spans, the recorded wrong cuts, the published split."""
+"""The locator on the published data: the reader's spans, the recorded wrong cuts, the published
+split.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +53,8 @@ def locators(
         for case in [*gold_cases(published, benchmarks), *record_cases(published, benchmarks)]
     }
     return {
-        key: Locator(*key).fit(
-            [row_of(cells) for cells in benchmarks[key].table.to_dict("records")]
+        key: (
+            Locator(*key).fit([row_of(cells) for cells in benchmarks[key].table.to_dict("records")])
         )
         for key in sorted({*wanted, *SAMPLE})
     }

@@ -1,4 +1,6 @@
-"""The locator's rules one by one: what belongs to the object, which place is taken, what is not found."""
+"""The locator's rules one by one: what belongs to the object, which place is taken, what is not
+found.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Stanza as an option: its lemmas are used where it is there, and its lack is told. Stanza itself is stood in for."""
+"""Stanza as an option: its lemmas are used where it is there, and its lack is told. Stanza itself
+is stood in for.
+"""
 
 from __future__ import annotations
 

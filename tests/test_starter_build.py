@@ -1,4 +1,6 @@
-"""What ships is what the command makes: the mLAMA folder, the benchmark files, the few-shot prompts, the counts."""
+"""What ships is what the command makes: the mLAMA folder, the benchmark files, the few-shot
+prompts, the counts.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Every inflected form against a dictionary: pymorphy3 for Russian and Ukrainian, simplemma elsewhere.
+"""Every inflected form against a dictionary: pymorphy3 for Russian and Ukrainian, simplemma
+elsewhere.
 
-What the dictionaries do not know (mostly foreign names) is listed in ``fluent_mlama/data/phrasebook/exceptions.tsv``, each of
-which was judged by reading; the list may hold nothing that the dictionaries do know.
+What the dictionaries do not know (mostly foreign names) is listed in
+``fluent_mlama/data/phrasebook/exceptions.tsv``, each of which was judged by reading; the list may
+hold nothing that the dictionaries do know.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The phrasebook knows where its objects stand: gold for the locator, which must find them in the bare sentences."""
+"""The phrasebook knows where its objects stand: gold for the locator, which must find them in the
+bare sentences.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,9 @@ from fluent_mlama.translating.phrasebook import SOURCE, Phrasebook, read_facts
 from fluent_mlama.translating.phrasebook_check import languages
 
 MISSED = {"zh": 1, "es": 2}
-"""How many sentences of a language the locator cuts otherwise: before the opening mark of 《时尚》杂志, and "los" goes into the
-object of "los Vengadores", of whom one alias is "Los Vengadores"."""
+"""How many sentences of a language the locator cuts otherwise: before the opening mark of 《时尚》杂志,
+and "los" goes into the object of "los Vengadores", of whom one alias is "Los Vengadores".
+"""
 
 
 @pytest.mark.parametrize("lang", [code for code in languages() if code != SOURCE])

@@ -1,4 +1,6 @@
-"""The phrasebook: how forms and patterns make sentences, and that every finished language is without mistakes."""
+"""The phrasebook: how forms and patterns make sentences, and that every finished language is
+without mistakes.
+"""
 
 from __future__ import annotations
 

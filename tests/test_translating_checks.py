@@ -166,7 +166,9 @@ def test_any_text_is_judged_and_cleaning_twice_changes_nothing(text: str, target
 
 
 def test_published_sentences_are_judged_as_counted_by_hand(published: Path) -> None:
-    """84 leaked prefixes, 4 echoes (three of them in hr and one in uk), 3 cells with invisible characters, one broken GT row."""
+    """84 leaked prefixes, 4 echoes (three of them in hr and one in uk), 3 cells with invisible
+    characters, one broken GT row.
+    """
     source = open_source(published / "fluent_mlama" / "fixed_data.zip")
     counts: Counter[str] = Counter()
     objections = []

@@ -1,4 +1,6 @@
-"""Google and the other engines, and the chat model, against stand-ins that answer in the services' shapes."""
+"""Google and the other engines, and the chat model, against stand-ins that answer in the services'
+shapes.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +120,9 @@ def test_google_tries_again_after_429_and_5xx_and_obeys_retry_after(
 
 
 def test_one_failing_row_never_loses_the_others(slow_server: HTTPServer) -> None:
-    """A row that always gets 500, one that hangs, one that is garbage: the others are there, these say why."""
+    """A row that always gets 500, one that hangs, one that is garbage: the others are there, these
+    say why.
+    """
 
     def answer(request: Request, _: int) -> Response:
         who = request.args["q"].split(" was")[0]
@@ -268,7 +272,10 @@ def test_engines_with_a_key_say_which_variable_they_miss(
         (
             "mymemory",
             200,
-            '{"responseData": {"translatedText": "MYMEMORY WARNING: YOU USED ALL AVAILABLE FREE TRANSLATIONS"}}',
+            (
+                '{"responseData": {"translatedText": "MYMEMORY WARNING: YOU USED ALL AVAILABLE FREE'
+                ' TRANSLATIONS"}}'
+            ),
             "quota",
         ),
         (
@@ -319,8 +326,8 @@ def test_openai_gives_the_labels_and_asks_as_user(httpserver: HTTPServer, key: N
     assert (sent["model"], sent["temperature"], sent["seed"]) == ("gpt-4o-mini", 0, 7)
     queries = {json.loads(body)["messages"][1]["content"] for body in service.bodies}
     assert (
-        "Source sentence: Ada Ash was born in Paris .\nSubject translation: Ада Эш\nObject translation: Париж\nTranslation:"
-        in queries
+        "Source sentence: Ada Ash was born in Paris .\nSubject translation: Ада Эш\nObject"
+        " translation: Париж\nTranslation:" in queries
     )
     assert service.requests[0].headers["Authorization"] == f"Bearer {KEY}"
 

@@ -205,9 +205,10 @@ def test_it_is_told_where_the_labels_are_from(
         ]
     wikidata.names(["Q42", "Q90"], "ru")
     assert (
-        "Wikidata: 1 of 2 entities have no label in 'ru', and their label for all languages ('mul') is in another script"
-        " (the first: Douglas Adams); it is not used"
-    ) in capsys.readouterr().err
+        "Wikidata: 1 of 2 entities have no label in 'ru', and their label for all languages ('mul')"
+        " is in another script (the first: Douglas Adams); it is not used"
+        in capsys.readouterr().err
+    )
     wikidata.names(["Q90"], "ru")
     assert "labels" not in capsys.readouterr().err
     assert len(service.requests) == 2

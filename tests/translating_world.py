@@ -37,7 +37,9 @@ RUSSIAN = "[X] родился в [Y]."
 
 
 def write_mlama(folder: Path, people: int = len(PEOPLE)) -> Path:
-    """English and Russian facts of P19 for so many people, one more in each language that the other lacks."""
+    """English and Russian facts of P19 for so many people, one more in each language that the other
+    lacks.
+    """
     cities = list(CITIES.items())
     for lang, names, template, which in (("en", PEOPLE, ENGLISH, 0), ("ru", PEOPLE_RU, RUSSIAN, 1)):
         (folder / lang).mkdir(parents=True)
@@ -85,8 +87,8 @@ def make_item(row: int = 0, target: str = "ru", **changes: object) -> Item:
 def google_page(text: str) -> Response:
     """Google's page for phones, as far as it matters."""
     return Response(
-        f'<!DOCTYPE html><html><head><title>Google Translate</title></head><body><div class="root-container">'
-        f'<div class="result-container">{text}</div></div></body></html>',
+        "<!DOCTYPE html><html><head><title>Google Translate</title></head><body><div"
+        f' class="root-container"><div class="result-container">{text}</div></div></body></html>',
         content_type="text/html; charset=UTF-8",
     )
 
@@ -113,7 +115,9 @@ def openai_error(status: int, code: str, **headers: str) -> Response:
 
 
 class Service:
-    """A stand-in that answers by a function of (request, number of the request) and remembers what it was asked."""
+    """A stand-in that answers by a function of (request, number of the request) and remembers what
+    it was asked.
+    """
 
     def __init__(
         self, server: HTTPServer, path: str, answer: Callable[[Request, int], Response]
