@@ -360,10 +360,14 @@ def good_page(request: Request, _: int = 0) -> Response:
 
 def wikidata_answer(request: Request, _: int) -> Response:
     entities = {
-        uri: {"id": uri, "labels": {"en": {"language": "en", "value": uri}}, "aliases": {"ru": [{"language": "ru", "value": f"имя {uri}"}]},
-              "claims": {"P21": [{"mainsnak": {"datavalue": {"value": {"id": "Q6581072"}}}}]}}
+        uri: {
+            "id": uri,
+            "labels": {"en": {"language": "en", "value": uri}},
+            "aliases": {"ru": [{"language": "ru", "value": f"имя {uri}"}]},
+            "claims": {"P21": [{"mainsnak": {"datavalue": {"value": {"id": "Q6581072"}}}}]},
+        }
         for uri in request.args["ids"].split("|")
-    }  # fmt: skip
+    }
     return Response(json.dumps({"entities": entities}), content_type="application/json")
 
 

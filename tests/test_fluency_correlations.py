@@ -28,11 +28,18 @@ def made_up(rows: int, relations: int, seed: int = 3) -> pd.DataFrame:
     length = draw.normal(size=rows) + relation
     quality = 0.5 * length + draw.normal(size=rows)
     found = 0.4 * quality - 0.3 * length + 5 * relation + draw.normal(size=rows)
-    return pd.DataFrame({
-        "lang": "ru", "verbalisation": "gt", "relation": relation.astype(str), "sub_uri": np.arange(rows).astype(str),
-        "obj_uri": (np.arange(rows) % 20).astype(str),
-        "qe_delta": quality, "r1_delta": found, "length_delta": length,
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "lang": "ru",
+            "verbalisation": "gt",
+            "relation": relation.astype(str),
+            "sub_uri": np.arange(rows).astype(str),
+            "obj_uri": (np.arange(rows) % 20).astype(str),
+            "qe_delta": quality,
+            "r1_delta": found,
+            "length_delta": length,
+        }
+    )
 
 
 def test_rho_of_few_points_has_the_p_of_all_orders() -> None:
@@ -190,10 +197,18 @@ def test_published_correlations_and_lines_from_the_digitised_gains(published: Pa
         assert "a scale" in figure.get_supxlabel()
         plt.close(figure)
     printed = {
-        ("ru", "gt"): (0.608, 0.016), ("ru", "chatgpt"): (0.780, 0.0006), ("cs", "gt"): (0.498, 0.059), ("cs", "chatgpt"): (0.613, 0.015),
-        ("uk", "gt"): (0.788, 0.0005), ("uk", "chatgpt"): (0.741, 0.0016), ("hr", "gt"): (0.260, 0.35), ("hr", "chatgpt"): (0.206, 0.46),
-        ("es", "gt"): (0.436, 0.28), ("zh", "gt"): (0.408, 0.32), ("id", "gt"): (0.592, 0.12),
-    }  # fmt: skip
+        ("ru", "gt"): (0.608, 0.016),
+        ("ru", "chatgpt"): (0.780, 0.0006),
+        ("cs", "gt"): (0.498, 0.059),
+        ("cs", "chatgpt"): (0.613, 0.015),
+        ("uk", "gt"): (0.788, 0.0005),
+        ("uk", "chatgpt"): (0.741, 0.0016),
+        ("hr", "gt"): (0.260, 0.35),
+        ("hr", "chatgpt"): (0.206, 0.46),
+        ("es", "gt"): (0.436, 0.28),
+        ("zh", "gt"): (0.408, 0.32),
+        ("id", "gt"): (0.592, 0.12),
+    }
     assert set(found) == set(printed)
     for key, (r, p) in printed.items():
         assert found[key]["r"] == pytest.approx(r, abs=0.0006), key

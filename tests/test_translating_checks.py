@@ -127,10 +127,18 @@ def test_a_title_that_says_sorry_is_no_refusal() -> None:
 @pytest.mark.parametrize(
     ("text", "inside"),
     [
-        ('"Foo."', "Foo."), ("«Эхо» и «Ток.»", "«Эхо» и «Ток.»"), ("“Foo.”", "Foo."), ("「富。」", "富。"), ("'Foo'", "'Foo'"), ('"', '"'),
-        ('"Live" is "Live."', '"Live" is "Live."'), ("`Foo.`", "Foo."), ("**Foo.**", "Foo."), ("„Foo.“", "Foo."),
+        ('"Foo."', "Foo."),
+        ("«Эхо» и «Ток.»", "«Эхо» и «Ток.»"),
+        ("“Foo.”", "Foo."),
+        ("「富。」", "富。"),
+        ("'Foo'", "'Foo'"),
+        ('"', '"'),
+        ('"Live" is "Live."', '"Live" is "Live."'),
+        ("`Foo.`", "Foo."),
+        ("**Foo.**", "Foo."),
+        ("„Foo.“", "Foo."),
     ],
-)  # fmt: skip
+)
 def test_only_quotes_around_the_whole_sentence_go(text: str, inside: str) -> None:
     assert unwrap(text) == inside
 

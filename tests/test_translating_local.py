@@ -212,10 +212,20 @@ def opus_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(1)
     size = len(vocabulary)
     config = MarianConfig(
-        vocab_size=size, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2,
-        encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=256, pad_token_id=size - 1, eos_token_id=0,
-        decoder_start_token_id=size - 1, forced_eos_token_id=0,
-    )  # fmt: skip
+        vocab_size=size,
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=16,
+        decoder_ffn_dim=16,
+        max_position_embeddings=256,
+        pad_token_id=size - 1,
+        eos_token_id=0,
+        decoder_start_token_id=size - 1,
+        forced_eos_token_id=0,
+    )
     MarianMTModel(config).save_pretrained(folder)
     return folder
 
@@ -348,9 +358,14 @@ def test_every_mlama_language_has_a_google_code() -> None:
 def test_words_of_the_command_line_make_back_ends(tmp_path: Path) -> None:
     (tmp_path / "x.tsv").write_text("a\tb\n", encoding="utf-8")
     words = {
-        "google": ("gt", "google"), "mine=google": ("mine", "google"), "document": ("gt", "document"), "openai:m": ("chatgpt", "openai"),
-        f"file:{tmp_path / 'x.tsv'}": ("file", "file"), "nllb=seq2seq:a/b": ("nllb", "seq2seq"), "phrasebook": ("phrasebook", "phrasebook"),
-    }  # fmt: skip
+        "google": ("gt", "google"),
+        "mine=google": ("mine", "google"),
+        "document": ("gt", "document"),
+        "openai:m": ("chatgpt", "openai"),
+        f"file:{tmp_path / 'x.tsv'}": ("file", "file"),
+        "nllb=seq2seq:a/b": ("nllb", "seq2seq"),
+        "phrasebook": ("phrasebook", "phrasebook"),
+    }
     for word, (name, chosen) in words.items():
         made = make_translator(word)
         assert (made[0], made[1].name) == (name, chosen)

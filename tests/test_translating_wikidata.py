@@ -79,8 +79,12 @@ def entity_json(uri: str, languages: list[str]) -> dict[str, Any]:
         for value, rank in known.get("gender", [])
     ]
     return {
-        "type": "item", "id": uri, "labels": labels or [], "aliases": aliases or [], "claims": {"P21": claims} if claims else [],
-    }  # fmt: skip
+        "type": "item",
+        "id": uri,
+        "labels": labels or [],
+        "aliases": aliases or [],
+        "claims": {"P21": claims} if claims else [],
+    }
 
 
 def good(request: Request, _: int = 0) -> Response:
@@ -167,11 +171,22 @@ def test_names_for_all_languages_where_the_language_has_none_of_its_own(
 @pytest.mark.parametrize(
     ("lang", "code"),
     [
-        ("be", "be-tarask"), ("de", "de-ch"), ("en", "en-gb"), ("fil", "tl"),
-        ("nb", "no"), ("no", "nb"), ("pt", "pt-br"), ("sr", "sr-cyrl"), ("sr", "sr-latn"),
-        ("sr", "sr-ec"), ("tl", "fil"), ("zh", "zh-cn"), ("zh", "zh-hant"), ("zh", "zh-tw"),
+        ("be", "be-tarask"),
+        ("de", "de-ch"),
+        ("en", "en-gb"),
+        ("fil", "tl"),
+        ("nb", "no"),
+        ("no", "nb"),
+        ("pt", "pt-br"),
+        ("sr", "sr-cyrl"),
+        ("sr", "sr-latn"),
+        ("sr", "sr-ec"),
+        ("tl", "fil"),
+        ("zh", "zh-cn"),
+        ("zh", "zh-hant"),
+        ("zh", "zh-tw"),
     ],
-)  # fmt: skip
+)
 def test_a_variant_of_the_language_comes_before_the_label_for_all_languages(
     httpserver: HTTPServer,
     store: Path,

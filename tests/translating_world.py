@@ -25,13 +25,41 @@ QUICK = Patience(
 """Patient like the real one, in milliseconds."""
 
 CITIES = {
-    "Q90": ("Paris", "Париж", "Париже"), "Q64": ("Berlin", "Берлин", "Берлине"), "Q220": ("Rome", "Рим", "Риме"),
-    "Q84": ("London", "Лондон", "Лондоне"), "Q649": ("Moscow", "Москва", "Москве"), "Q1085": ("Prague", "Прага", "Праге"),
-}  # fmt: skip
-PEOPLE = ("Ada Ash", "Ben Birch", "Cy Cedar", "Dee Dogwood", "Eve Elm", "Flo Fir", "Gus Gum", "Hal Hazel", "Ivy Ironwood", "Jo Juniper",
-          "Kit Katsura", "Lou Larch")  # fmt: skip
-PEOPLE_RU = ("Ада Эш", "Бен Бёрч", "Сай Сидар", "Ди Догвуд", "Ева Элм", "Фло Фёр", "Гас Гам", "Хэл Хейзел", "Айви Айронвуд", "Джо Джунипер",
-             "Кит Кацура", "Лу Ларч")  # fmt: skip
+    "Q90": ("Paris", "Париж", "Париже"),
+    "Q64": ("Berlin", "Берлин", "Берлине"),
+    "Q220": ("Rome", "Рим", "Риме"),
+    "Q84": ("London", "Лондон", "Лондоне"),
+    "Q649": ("Moscow", "Москва", "Москве"),
+    "Q1085": ("Prague", "Прага", "Праге"),
+}
+PEOPLE = (
+    "Ada Ash",
+    "Ben Birch",
+    "Cy Cedar",
+    "Dee Dogwood",
+    "Eve Elm",
+    "Flo Fir",
+    "Gus Gum",
+    "Hal Hazel",
+    "Ivy Ironwood",
+    "Jo Juniper",
+    "Kit Katsura",
+    "Lou Larch",
+)
+PEOPLE_RU = (
+    "Ада Эш",
+    "Бен Бёрч",
+    "Сай Сидар",
+    "Ди Догвуд",
+    "Ева Элм",
+    "Фло Фёр",
+    "Гас Гам",
+    "Хэл Хейзел",
+    "Айви Айронвуд",
+    "Джо Джунипер",
+    "Кит Кацура",
+    "Лу Ларч",
+)
 ENGLISH = "[X] was born in [Y] ."
 RUSSIAN = "[X] родился в [Y]."
 
@@ -78,9 +106,17 @@ def make_item(row: int = 0, target: str = "ru", **changes: object) -> Item:
     """The fact of one row of the tiny mLAMA."""
     uri, (english, russian, _) = list(CITIES.items())[row % len(CITIES)]
     cells = {
-        "row": row, "relation": "P19", "sub_uri": f"Q{row + 100001}", "obj_uri": uri, "en_sub_label": PEOPLE[row], "en_obj_label": english,
-        "sub_label": PEOPLE_RU[row], "obj_label": russian, "sentence": f"{PEOPLE[row]} was born in {english} .", "target": target,
-    } | changes  # fmt: skip
+        "row": row,
+        "relation": "P19",
+        "sub_uri": f"Q{row + 100001}",
+        "obj_uri": uri,
+        "en_sub_label": PEOPLE[row],
+        "en_obj_label": english,
+        "sub_label": PEOPLE_RU[row],
+        "obj_label": russian,
+        "sentence": f"{PEOPLE[row]} was born in {english} .",
+        "target": target,
+    } | changes
     return Item(**cells)  # type: ignore[arg-type]
 
 
@@ -96,12 +132,26 @@ def google_page(text: str) -> Response:
 def openai_json(text: str | None, *, finish: str = "stop", refusal: str | None = None) -> Response:
     """A chat completion."""
     body = {
-        "id": "chatcmpl-1", "object": "chat.completion", "created": 1764470000, "model": "gpt-4o-mini-2024-07-18",
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1764470000,
+        "model": "gpt-4o-mini-2024-07-18",
         "system_fingerprint": "fp_0123456789",
-        "choices": [{"index": 0, "finish_reason": finish, "logprobs": None,
-                     "message": {"role": "assistant", "content": text, "refusal": refusal, "annotations": []}}],
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": finish,
+                "logprobs": None,
+                "message": {
+                    "role": "assistant",
+                    "content": text,
+                    "refusal": refusal,
+                    "annotations": [],
+                },
+            }
+        ],
         "usage": {"prompt_tokens": 1200, "completion_tokens": 15, "total_tokens": 1215},
-    }  # fmt: skip
+    }
     return Response(json.dumps(body), content_type="application/json")
 
 
