@@ -16,7 +16,7 @@ from fluent_mlama.mlama.__main__ import main
 from fluent_mlama.mlama.build import build
 from fluent_mlama.mlama.lama import mend_template, read_lama
 from fluent_mlama.reader import MLama
-from fluent_mlama.translating.backend import Answer, Item
+from fluent_mlama.translating.backend import Answer, SourceSentence
 from fluent_mlama.translating.store import Store
 from fluent_mlama.translating.wikidata import Names, Wikidata
 from tests.mlama_world import write_lines
@@ -65,10 +65,10 @@ class Templates:
     def prompt_hash(self, source: str, target: str, relation: str) -> str:
         return ""
 
-    def query(self, item: Item) -> str:
+    def query(self, item: SourceSentence) -> str:
         return item.sentence
 
-    def translate(self, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
+    def translate(self, items: Sequence[SourceSentence]) -> Iterator[tuple[SourceSentence, Answer]]:
         for item in items:
             yield item, Answer(self.answers[item.relation])
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fluent_mlama.console import UserError
-from fluent_mlama.translating.backend import Item, Translator
+from fluent_mlama.translating.backend import SourceSentence, Translator
 from fluent_mlama.translating.phrasebook import Phrasebook, PhrasebookTranslator, read_facts
 from fluent_mlama.translating.phrasebook_check import languages, main, mistakes
 
@@ -123,7 +123,7 @@ def test_the_back_end_answers_with_the_object_span() -> None:
     translator = PhrasebookTranslator()
     assert isinstance(translator, Translator)
     translator.check("en", "ru", "P19")
-    known = Item(
+    known = SourceSentence(
         0,
         "P19",
         "Q152393",
@@ -135,7 +135,7 @@ def test_the_back_end_answers_with_the_object_span() -> None:
         "Alfred Adler was born in Vienna .",
         "ru",
     )
-    unknown = Item(
+    unknown = SourceSentence(
         1, "P19", "Q1", "Q1741", "Nobody", "Vienna", "", "", "Nobody was born in Vienna .", "ru"
     )
     answers = [answer for _, answer in translator.translate([known, unknown])]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fluent_mlama.records.benchmark import find_benchmarks, read_benchmark
 from fluent_mlama.records.source import open_source
-from fluent_mlama.translating.backend import Answer, Item
+from fluent_mlama.translating.backend import Answer, SourceSentence
 from fluent_mlama.translating.checks import (
     FLAGS,
     REASONS,
@@ -196,7 +196,9 @@ def test_published_sentences_are_judged_as_counted_by_hand(published: Path) -> N
             for row, (cells, text) in enumerate(
                 zip(benchmark.table[columns].itertuples(index=False), sentences, strict=True)
             ):
-                status = check(Answer(text), Item(row, relation, *cells, target=lang)).status
+                status = check(
+                    Answer(text), SourceSentence(row, relation, *cells, target=lang)
+                ).status
                 counts.update(f"{verbalisation} {word}" for word in status.split(";"))
                 if not status.startswith("ok"):
                     objections.append((name, row, text, status.split(";")[0]))

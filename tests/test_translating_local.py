@@ -17,7 +17,7 @@ from fluent_mlama.languages import OFFICIAL_LANGUAGES
 from fluent_mlama.translating import backend
 from fluent_mlama.translating.backend import (
     Answer,
-    Item,
+    SourceSentence,
     Translator,
     TranslatorOptions,
     make_translator,
@@ -31,7 +31,7 @@ from tests.fault_world import flip_bit
 from tests.translating_world import make_item, translate
 
 
-def asked(translator: Translator, items: list[Item]) -> dict[int, Answer]:
+def asked(translator: Translator, items: list[SourceSentence]) -> dict[int, Answer]:
     return {item.row: answer for item, answer in translator.translate(items)}
 
 

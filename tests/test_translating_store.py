@@ -14,7 +14,7 @@ import pytest
 
 from fluent_mlama.console import UserError
 from fluent_mlama.patience import Pace, Patience, RequestFailed, TryLater, retry_after
-from fluent_mlama.translating.backend import FAILED, Answer, Item
+from fluent_mlama.translating.backend import FAILED, Answer, SourceSentence
 from fluent_mlama.translating.store import FAILURES_IN_A_ROW, Store, ask, store_keys
 from tests.translating_world import QUICK, make_item, translate
 
@@ -38,10 +38,10 @@ class Parrot:
     def prompt_hash(self, source: str, target: str, relation: str) -> str:
         return self.shaping
 
-    def query(self, item: Item) -> str:
+    def query(self, item: SourceSentence) -> str:
         return item.sentence
 
-    def translate(self, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
+    def translate(self, items: Sequence[SourceSentence]) -> Iterator[tuple[SourceSentence, Answer]]:
         for number, item in enumerate(items):
             if number == self.dies_after:
                 raise UserError("the quota is used up")
@@ -56,7 +56,11 @@ ITEMS = [make_item(row) for row in range(10)]
 
 
 def run(
-    parrot: Parrot, path: Path | None, items: Sequence[Item] = ITEMS, *, refresh: bool = False
+    parrot: Parrot,
+    path: Path | None,
+    items: Sequence[SourceSentence] = ITEMS,
+    *,
+    refresh: bool = False,
 ) -> dict[int, Answer]:
     if path is None:
         return {item.row: answer for item, answer in ask(parrot, items, None)}
@@ -166,7 +170,7 @@ def test_a_back_end_that_forgets_a_row_does_not_lose_it() -> None:
 class Broken(Parrot):
     """Somebody's own back end, which fails in the middle."""
 
-    def translate(self, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
+    def translate(self, items: Sequence[SourceSentence]) -> Iterator[tuple[SourceSentence, Answer]]:
         yield items[0], Answer("One is done.")
         raise ZeroDivisionError("by nought")
 
@@ -187,7 +191,7 @@ class Careless(Parrot):
     answer: object = None
     times: int = 1
 
-    def translate(self, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
+    def translate(self, items: Sequence[SourceSentence]) -> Iterator[tuple[SourceSentence, Answer]]:
         for item in items:
             yield from [(item, self.answer)] * self.times  # type: ignore[list-item]
 

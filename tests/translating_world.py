@@ -11,7 +11,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from fluent_mlama.patience import Patience
-from fluent_mlama.translating.backend import Item
+from fluent_mlama.translating.backend import SourceSentence
 
 QUICK = Patience(
     attempts=4,
@@ -102,7 +102,7 @@ def translate(sentence: str) -> str:
     return f"{PEOPLE_RU[PEOPLE.index(subject)]} появился на свет в {locative[city]}."
 
 
-def make_item(row: int = 0, target: str = "ru", **changes: object) -> Item:
+def make_item(row: int = 0, target: str = "ru", **changes: object) -> SourceSentence:
     """The fact of one row of the tiny mLAMA."""
     uri, (english, russian, _) = list(CITIES.items())[row % len(CITIES)]
     cells = {
@@ -117,7 +117,7 @@ def make_item(row: int = 0, target: str = "ru", **changes: object) -> Item:
         "sentence": f"{PEOPLE[row]} was born in {english} .",
         "target": target,
     } | changes
-    return Item(**cells)  # type: ignore[arg-type]
+    return SourceSentence(**cells)  # type: ignore[arg-type]
 
 
 def google_page(text: str) -> Response:

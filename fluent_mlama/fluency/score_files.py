@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -42,11 +43,8 @@ def judge_table(table: RankTable, judge: Judge, out: Path) -> pd.DataFrame:
     Writes the score file and, beside it, ``…_qe.made.json``: what made it.
     """
     name = file_name(table)
-    path, record, work = (
-        out / name,
-        out / name.replace(".tsv", ".made.json"),
-        out / name.replace(".tsv", ".work"),
-    )
+    path, stem = out / name, name.removesuffix(".tsv")
+    record, work = out / f"{stem}.made.json", out / f"{stem}.work"
     texts, english = sentences(table), sources(table)
     asked = [
         (row, v, SentencePair(source, text))
@@ -59,31 +57,20 @@ def judge_table(table: RankTable, judge: Judge, out: Path) -> pd.DataFrame:
         "judge": judge.label,
         **judge.settings(),
         "sentences": digest(pairs),
-        "ranks": digest(_plain_ranks(table)),
+        "ranks": digest(table.rank.to_numpy().tolist()),
     }
     if not _is_kept(path, record, made):
-        found = dict(
-            zip(pairs, judge.score(pairs, work, name.removesuffix("_qe.tsv")), strict=True)
-        )
+        judged = judge.score(pairs, work, stem.removesuffix("_qe"))
+        found = dict(zip(pairs, judged, strict=True))
         scores = pd.DataFrame(math.nan, index=texts.index, columns=list(table.verbalisations))
         for row, v, pair in asked:
             scores.at[row, v] = found[pair]
         write_text(path, format_table(_layout(table, scores, judge.label)))
-        write_text(
-            record,
-            json.dumps(made | {"sha256": file_sha256(path)}, ensure_ascii=False, indent=1) + "\n",
-        )
-    for file in (
-        work.glob("*") if work.is_dir() else ()
-    ):  # also of a run that was killed between its last two steps
-        file.unlink()
-    if work.is_dir():
-        work.rmdir()
+        made |= {"sha256": file_sha256(path)}
+        write_text(record, json.dumps(made, ensure_ascii=False, indent=1) + "\n")
+    if work.is_dir():  # also of a run that was killed between its last two steps
+        shutil.rmtree(work)
     return ScoreFiles(out).scores(table)
-
-
-def _plain_ranks(table: RankTable) -> list[list[float]]:
-    return table.rank.to_numpy().tolist()
 
 
 def _is_kept(path: Path, record: Path, made: Mapping[str, Any]) -> bool:

@@ -20,7 +20,7 @@ from fluent_mlama.records.atomic import check_writable, write_text
 from fluent_mlama.records.facts import read_templates
 from fluent_mlama.translating.backend import (
     OK,
-    Item,
+    SourceSentence,
     Translator,
     TranslatorOptions,
     back_ends,
@@ -155,7 +155,7 @@ def translate_templates(
     for relation in wanted:
         translator.check(ENGLISH, lang, relation)
     items = [
-        Item(
+        SourceSentence(
             row=row, relation=relation, sub_uri="", obj_uri="", en_sub_label="[X]", en_obj_label="[Y]", sub_label="[X]", obj_label="[Y]",
             sentence=templates[relation], target=lang,
         )

@@ -33,8 +33,8 @@ FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """One fact to be put into words in ``target``.
+class SourceSentence:
+    """One fact, in an English sentence, to be put into words in ``target``.
 
     sentence: the filled English template as mLAMA gives it ("Roy Orbison was born in Vernon .").
     The labels are mLAMA's; ``sub_label`` and ``obj_label`` are in the target language.
@@ -97,10 +97,10 @@ class Translator(Protocol):
     def prompt_hash(self, source: str, target: str, relation: str) -> str:
         """Identifies all that shapes an answer besides ``query``: instructions, shots, a file."""
 
-    def query(self, item: Item) -> str:
+    def query(self, item: SourceSentence) -> str:
         """The text sent for ``item``; items with equal queries are asked for once."""
 
-    def translate(self, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
+    def translate(self, items: Sequence[SourceSentence]) -> Iterator[tuple[SourceSentence, Answer]]:
         """Yield each item with its answer as soon as it is there, in any order, each item once.
 
         A row that fails yields an ``Answer`` with status ``failed`` and the reason in ``detail``. A

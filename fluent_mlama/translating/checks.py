@@ -16,7 +16,7 @@ import opencc
 import regex
 
 from fluent_mlama.languages import fold_case, is_known, language
-from fluent_mlama.translating.backend import OK, Answer, Item
+from fluent_mlama.translating.backend import OK, Answer, SourceSentence
 
 REASONS: dict[str, str] = {
     "failed": "the request failed for good; the next run asks again",
@@ -110,7 +110,7 @@ class Checked:
         return ";".join((self.reason, *self.flags))
 
 
-def check(answer: Answer, item: Item, *, mend: bool = True) -> Checked:
+def check(answer: Answer, item: SourceSentence, *, mend: bool = True) -> Checked:
     """Judge one answer. With ``mend=False`` quotes, blanks and lines stay as they came (the
     published files did so); the status is the same. Entities, invisible characters and the
     normalisation form are no part of a text and are cleaned in any case.
@@ -135,7 +135,7 @@ def check(answer: Answer, item: Item, *, mend: bool = True) -> Checked:
     )
 
 
-def _mending(item: Item) -> tuple[tuple[str, Callable[[str], str]], ...]:
+def _mending(item: SourceSentence) -> tuple[tuple[str, Callable[[str], str]], ...]:
     """Each step with the flag it earns, in the order they are taken."""
     return (
         ("cleaned", lambda text: clean_characters(text, item.target)),
@@ -157,7 +157,7 @@ def _first_line(text: str) -> str:
     return (told or lines or [""])[0]
 
 
-def _check_with_span(answer: Answer, item: Item) -> Checked:
+def _check_with_span(answer: Answer, item: SourceSentence) -> Checked:
     """An answer with a known object: cleaned in three parts, so that the span stays true."""
     assert answer.text is not None and answer.object_span is not None
     start, end = answer.object_span
@@ -171,7 +171,7 @@ def _check_with_span(answer: Answer, item: Item) -> Checked:
     return Checked(text, _reason(text, item), flags, (len(before), len(before) + len(form)))
 
 
-def _reason(text: str, item: Item) -> str:
+def _reason(text: str, item: SourceSentence) -> str:
     """``ok``, or the gravest objection to the mended text."""
     letters = alphanumeric(text, item.target)
     if not letters:
@@ -196,7 +196,7 @@ def _reason(text: str, item: Item) -> str:
     return OK
 
 
-def _wrong_script(text: str, item: Item) -> bool:
+def _wrong_script(text: str, item: SourceSentence) -> bool:
     """Whether most words (in Chinese: signs) are foreign, names aside: "BBC Four принадлежит BBC."
     is good Russian.
     """

@@ -21,7 +21,7 @@ from fluent_mlama.console import UserError, note
 from fluent_mlama.records.atomic import replacing
 from fluent_mlama.translating.backend import (
     Answer,
-    Item,
+    SourceSentence,
     TranslatorOptions,
     back_end,
     text_hash,
@@ -56,17 +56,17 @@ class DocumentTranslator:
             )
         )
 
-    def query(self, item: Item) -> str:
+    def query(self, item: SourceSentence) -> str:
         return f"{item.row}: {item.sentence}"  # two facts with one sentence have a row each
 
-    def translate(self, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
-        groups: dict[tuple[str, str], list[Item]] = defaultdict(list)
+    def translate(self, items: Sequence[SourceSentence]) -> Iterator[tuple[SourceSentence, Answer]]:
+        groups: dict[tuple[str, str], list[SourceSentence]] = defaultdict(list)
         for item in items:
             groups[item.target, item.relation].append(item)
         for (target, relation), group in groups.items():
             yield from self._translate_workbook(target, relation, group)
 
-    def write_missing(self, items: Sequence[Item]) -> list[Path]:
+    def write_missing(self, items: Sequence[SourceSentence]) -> list[Path]:
         """Write the English workbook of every pair without a translated one; returns the paths."""
         groups: dict[tuple[str, str], list[str]] = defaultdict(list)
         for item in items:
@@ -82,8 +82,8 @@ class DocumentTranslator:
         return self._folder / side / f"{target}_{relation}.xlsx"
 
     def _translate_workbook(
-        self, target: str, relation: str, items: Sequence[Item]
-    ) -> Iterator[tuple[Item, Answer]]:
+        self, target: str, relation: str, items: Sequence[SourceSentence]
+    ) -> Iterator[tuple[SourceSentence, Answer]]:
         source, translated = (
             self._path("src", target, relation),
             self._path("tgt", target, relation),

@@ -21,7 +21,7 @@ from fluent_mlama.records.benchmark import (
     objection,
     split_aliases,
 )
-from fluent_mlama.translating.backend import OK, Item
+from fluent_mlama.translating.backend import OK, SourceSentence
 from fluent_mlama.translating.checks import REASONS, Checked
 
 EXPLAINED = REASONS | {
@@ -33,12 +33,12 @@ EXPLAINED = REASONS | {
 """What each reason, of the translation or of the search for the object, means."""
 
 
-def items_of(table: pd.DataFrame, relation: str, source: str, target: str) -> list[Item]:
+def items_of(table: pd.DataFrame, relation: str, source: str, target: str) -> list[SourceSentence]:
     """What a back end gets for each fact."""
     names = ("sub_uri", "obj_uri", "en_sub_label", "en_obj_label", "sub_label", "obj_label")
     columns = (table[name] for name in (*names, "en_template"))
     return [
-        Item(row, relation, *cells, target, source)  # type: ignore[call-arg]
+        SourceSentence(row, relation, *cells, target, source)  # type: ignore[call-arg]
         for row, cells in enumerate(zip(*columns, strict=True))
     ]
 

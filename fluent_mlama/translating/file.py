@@ -10,7 +10,7 @@ from pathlib import Path
 from fluent_mlama.console import UserError
 from fluent_mlama.translating.backend import (
     Answer,
-    Item,
+    SourceSentence,
     TranslatorOptions,
     back_end,
     text_hash,
@@ -40,10 +40,10 @@ class FileTranslator:
             *(cell for pair in self._translations(target, relation).items() for cell in pair)
         )
 
-    def query(self, item: Item) -> str:
+    def query(self, item: SourceSentence) -> str:
         return item.sentence
 
-    def translate(self, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
+    def translate(self, items: Sequence[SourceSentence]) -> Iterator[tuple[SourceSentence, Answer]]:
         for item in items:
             text = self._translations(item.target, item.relation).get(_key(item.sentence))
             yield (

@@ -23,7 +23,7 @@ from fluent_mlama.patience import Patience, RequestFailed, TryLater, may_pass
 from fluent_mlama.translating.backend import (
     FAILED,
     Answer,
-    Item,
+    SourceSentence,
     TranslatorOptions,
     back_end,
     text_hash,
@@ -133,10 +133,10 @@ class DeepTranslator:
     def prompt_hash(self, source: str, target: str, relation: str) -> str:
         return text_hash("one sentence a request")
 
-    def query(self, item: Item) -> str:
+    def query(self, item: SourceSentence) -> str:
         return item.sentence
 
-    def translate(self, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
+    def translate(self, items: Sequence[SourceSentence]) -> Iterator[tuple[SourceSentence, Answer]]:
         engines: dict[tuple[str, str], Any] = {}
         for item in items:
             pair = (item.source, item.target)

@@ -40,7 +40,7 @@ from fluent_mlama.translating.backend import (
     OK,
     Answer,
     FewShotSource,
-    Item,
+    SourceSentence,
     TranslatorOptions,
     back_end,
     text_hash,
@@ -112,7 +112,7 @@ class OpenAITranslator:
             self._system(target, relation), role, str(self._seed), "temperature 0", str(MAX_TOKENS)
         )
 
-    def query(self, item: Item) -> str:
+    def query(self, item: SourceSentence) -> str:
         keys = (
             ("Source sentence", "Subject", "Object", "Sentence") if self._published_role else KEYS
         )
@@ -120,10 +120,10 @@ class OpenAITranslator:
         lines = (f"{key}: {value}".rstrip() for key, value in zip(keys, values, strict=True))
         return "\n".join(lines)
 
-    def translate(self, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
+    def translate(self, items: Sequence[SourceSentence]) -> Iterator[tuple[SourceSentence, Answer]]:
         return self._client.converse(items, self._messages, lambda item: MAX_TOKENS)
 
-    def _messages(self, item: Item) -> Messages:
+    def _messages(self, item: SourceSentence) -> Messages:
         return [
             {"role": "system", "content": self._system(item.target, item.relation)},
             {"role": "assistant" if self._published_role else "user", "content": self.query(item)},

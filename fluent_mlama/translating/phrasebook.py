@@ -28,7 +28,7 @@ from fluent_mlama.data import DATA, PHRASEBOOK
 from fluent_mlama.languages import capitalize, language
 from fluent_mlama.translating.backend import (
     Answer,
-    Item,
+    SourceSentence,
     TranslatorOptions,
     back_end,
     text_hash,
@@ -316,11 +316,11 @@ class PhrasebookTranslator:
             *(path.read_text(encoding="utf-8") for path in (book.path, book.pattern_path))
         )
 
-    def query(self, item: Item) -> str:
+    def query(self, item: SourceSentence) -> str:
         """The fact by its ids; labels do not matter."""
         return f"{item.relation} {item.sub_uri} {item.obj_uri}"
 
-    def translate(self, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
+    def translate(self, items: Sequence[SourceSentence]) -> Iterator[tuple[SourceSentence, Answer]]:
         """Each item with its fluent sentence, in order."""
         for item in items:
             try:

@@ -18,7 +18,7 @@ from fluent_mlama.scoring.identity import model_identity, shown_name
 from fluent_mlama.translating.backend import (
     OK,
     Answer,
-    Item,
+    SourceSentence,
     TranslatorOptions,
     back_end,
     text_hash,
@@ -80,11 +80,11 @@ class Seq2SeqTranslator:
     def prompt_hash(self, source: str, target: str, relation: str) -> str:
         return text_hash(f"beams {self._beams}", f"at most {self._max_new_tokens} tokens")
 
-    def query(self, item: Item) -> str:
+    def query(self, item: SourceSentence) -> str:
         return item.sentence
 
-    def translate(self, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
-        by_pair: dict[tuple[str, str], list[Item]] = {}
+    def translate(self, items: Sequence[SourceSentence]) -> Iterator[tuple[SourceSentence, Answer]]:
+        by_pair: dict[tuple[str, str], list[SourceSentence]] = {}
         for item in items:
             by_pair.setdefault((item.source, item.target), []).append(item)
         for (source, target), group in by_pair.items():

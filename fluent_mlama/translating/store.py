@@ -18,7 +18,7 @@ from typing import Self
 from unicodedata import normalize
 
 from fluent_mlama.console import UserError
-from fluent_mlama.translating.backend import FAILED, Answer, Item, Translator
+from fluent_mlama.translating.backend import FAILED, Answer, SourceSentence, Translator
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -78,7 +78,7 @@ class Store:
             )
 
 
-def store_keys(translator: Translator, items: Sequence[Item]) -> list[Key]:
+def store_keys(translator: Translator, items: Sequence[SourceSentence]) -> list[Key]:
     """What identifies each item's answer in the store."""
     shaping = lru_cache(maxsize=None)(translator.prompt_hash)
     name, model = translator.name, translator.model
@@ -109,7 +109,9 @@ def blaming(translator: Translator) -> Iterator[None]:
         ) from error
 
 
-def _translate(translator: Translator, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
+def _translate(
+    translator: Translator, items: Sequence[SourceSentence]
+) -> Iterator[tuple[SourceSentence, Answer]]:
     with blaming(translator):
         yield from translator.translate(items)
 
@@ -124,8 +126,12 @@ def _encodable(answer: Answer) -> Answer:
 
 
 def ask(
-    translator: Translator, items: Sequence[Item], store: Store | None, *, refresh: bool = False
-) -> Iterator[tuple[Item, Answer]]:
+    translator: Translator,
+    items: Sequence[SourceSentence],
+    store: Store | None,
+    *,
+    refresh: bool = False,
+) -> Iterator[tuple[SourceSentence, Answer]]:
     """Yield every item with its answer, kept ones first; equal queries are asked for once.
 
     Failed rows are not kept, so the next run asks for them again. ``refresh`` asks for all again
@@ -133,7 +139,7 @@ def ask(
     answer, or when FAILURES_IN_A_ROW rows fail one after the other.
     """
     shared = store if translator.costly else None
-    waiting: dict[Key, list[Item]] = {}
+    waiting: dict[Key, list[SourceSentence]] = {}
     for item, key in zip(items, store_keys(translator, items), strict=True):
         kept = shared.get(key) if shared and not refresh else None
         if kept is not None:
