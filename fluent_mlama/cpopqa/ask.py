@@ -14,7 +14,7 @@ from cyclopts import Parameter
 
 from fluent_mlama.console import UserError, note, progress_bar
 from fluent_mlama.cpopqa.answers import Store
-from fluent_mlama.cpopqa.items import SourceSentence
+from fluent_mlama.cpopqa.items import Item
 from fluent_mlama.cpopqa.rank import AskOptions
 from fluent_mlama.options import Count, LoadOptions
 from fluent_mlama.ranking.settings import without_home
@@ -100,7 +100,7 @@ def ask(
 
 
 def ask_local(
-    model: str, items: Sequence[SourceSentence], store: Store, loading: LoadOptions, batch_size: int
+    model: str, items: Sequence[Item], store: Store, loading: LoadOptions, batch_size: int
 ) -> dict[str, object]:
     """Answers of a model on this machine; returns what it was."""
     from fluent_mlama.cpopqa.writing import Writer
@@ -127,7 +127,7 @@ def ask_local(
 
 
 def ask_endpoint(
-    model: str, items: Sequence[SourceSentence], store: Store, service: EndpointOptions
+    model: str, items: Sequence[Item], store: Store, service: EndpointOptions
 ) -> dict[str, object]:
     """Answers of a service; a question it fails on stays open for the next run, a refusal is kept as an empty answer."""
     from fluent_mlama.translating.backend import FAILED
@@ -174,7 +174,7 @@ def ask_endpoint(
     return {"answered_by": details}
 
 
-def batches(items: Sequence[SourceSentence], size: int) -> list[list[SourceSentence]]:
+def batches(items: Sequence[Item], size: int) -> list[list[Item]]:
     """Questions of the same n, by prompt length, so that a forward holds little padding."""
     found = []
     for n in sorted({item.n for item in items}):
@@ -183,6 +183,6 @@ def batches(items: Sequence[SourceSentence], size: int) -> list[list[SourceSente
     return found
 
 
-def budget(item: SourceSentence) -> int:
+def budget(item: Item) -> int:
     """The most tokens of an answer."""
     return TOKENS_A_NAME * item.n
