@@ -223,6 +223,7 @@ def _count_language(
 
 
 def _share(name: str, k: int, n: int) -> dict[str, float]:
+    # Wilson's interval holds for shares near 0 and 1, where these mostly are.
     low, high = proportion_confint(k, n, method="wilson") if n else (np.nan, np.nan)
     value = "r1" if name == "r1" else f"{name}_share"
     return {value: k / n if n else np.nan, f"{name}_low": float(low), f"{name}_high": float(high)}

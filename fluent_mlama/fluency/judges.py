@@ -333,6 +333,7 @@ class CometJudge:
             raise UserError(f"{name}: {what}, and COMET compares the two; choose --back-end lm")
         scores: list[float] = []
         with progress_bar(total=len(pairs), unit="sentences", label=name) as bar:
+            # The unit of resume: a call's scores are kept under the digest of what it was asked.
             for start in range(0, len(pairs), self._pairs_per_call):
                 part = pairs[start : start + self._pairs_per_call]
                 kept = work / f"{digest([self.settings(), part])[:24]}.json"

@@ -52,6 +52,7 @@ def judge_table(table: RankTable, judge: Judge, out: Path) -> pd.DataFrame:
         for row, source, text in zip(texts.index, english, texts[v], strict=True)
         if text
     ]
+    # Verbalisations often share a sentence; the judge sees each pair once.
     pairs = list(dict.fromkeys(pair for _, _, pair in asked))
     made = {
         "judge": judge.label,

@@ -58,6 +58,7 @@ class Metrics:
 
 def metrics_for(lang: str) -> Metrics:
     """sacrebleu's defaults; for languages without blanks TER's own treatment of them."""
+    # TER counts edits of words; without blanks a whole sentence would be one word.
     cut = is_known(lang) and not language(lang).spaces
     return Metrics(CHRF(), TER(normalized=cut, asian_support=cut))
 

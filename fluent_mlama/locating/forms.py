@@ -68,6 +68,7 @@ class Categories:
             if len(key) > 1:
                 rests["first", key[0]].add(key[1:])
                 rests["last", key[-1]].add(key[:-1])
+        # A word shared by 2 % of the labels is a category; in small relations three must share it.
         needed = max(_FEWEST_LABELS, distinct // 50)
         learnt = cls()
         for (side, word), found in rests.items():

@@ -57,6 +57,8 @@ class SentenceFrame:
         self.rows += 1
         self._capitals += words[first].capital
         self._endings[words[last - 1].bare[-2:]] += 1
+        # Every word's contexts are seen; only those beside the object are hits. Their ratio is the
+        # precision of a context.
         items, places = _items(words)
         for place in places:
             for context in _lefts(items, place):
@@ -84,6 +86,7 @@ class SentenceFrame:
         """Both sides together; where word order varies, one side alone may tell."""
         if not left or not right:
             return max(left, right) / 3
+        # As good as both, or nearly as good as the better one alone.
         return max(left * right, 0.8 * max(left, right))
 
     def agreement(self, words: Sequence[Word], first: int, last: int) -> float:
@@ -102,6 +105,7 @@ class SentenceFrame:
         for first, left in enumerate(lefts):
             if not left:
                 continue
+            # The nearest right context that fits closes the slot.
             for last in range(first + 1, min(len(words), first + _LONGEST_FILLER) + 1):
                 precision = self._both(left, rights[last - 1])
                 if precision >= _LEAST_PRECISION and rights[last - 1]:

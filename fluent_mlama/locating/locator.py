@@ -134,6 +134,7 @@ class Locator:
                 known[row.object_key][self._surface(match, sentence), match.method] += 1
             elif sentence.words:
                 unsure.append(sentence)
+        # Only now: while learning, no row may profit from the rows before it.
         self._frame, self._known = frame, known
         self._learn_owners(rows, unsure)
         for sentence in unsure:

@@ -92,6 +92,7 @@ def inflected_matches(form: Form, words: Sequence[Word], similarity: Similarity)
         likenesses: list[Likeness] = []
         for name in form.words:
             likeness = similarity.compare(name, words[place]) if place < len(words) else UNLIKE
+            # An ending that is set off ("Newark-a") belongs to the word before: skip it.
             if (
                 likeness.score < _LEAST_LIKENESS
                 and likenesses
@@ -128,6 +129,7 @@ def partial_matches(
     shorter name of the object lacks (``core_steps``).
     """
     letters = sum(len(word.text) for word in form.words)
+    # place in the sentence -> (word of the name that it is most like, how alike)
     used: dict[int, tuple[int, float]] = {}
     for place, word in enumerate(words):
         step, likeness = max(
@@ -257,6 +259,7 @@ def _best_windows(
                 end = place + 1
             elif alike[place] or words[place].unspaced or len(words[place].text) > _LONGEST_STRANGE:
                 break
+        # Share of the label's letters; of equal runs the shorter one wins.
         weight = sum(len(names[step].text) for step in seen) / letters - 0.001 * (end - first)
         best[first, end] = weight
     if not best:

@@ -101,6 +101,7 @@ class Similarity:
                 return found
         if not self._inflects or len(name.text) < 2:
             return UNLIKE
+        # From here on the ways get weaker, and so do their scores.
         if self.lemmas(name.text) & self.lemmas(word.text):
             return Likeness(0.95, lead=self._glued(name.text, word.text))
         if self.lang == "ar" and without_article(name.text) == without_article(word.text):
@@ -280,6 +281,7 @@ def resemblance(name: str, word: str, may_end: bool = True) -> float:
         name, word = bare(romanise(name)), bare(romanise(word))
     if not name or not word:
         return 0.0
+    # An ending of up to four letters is nearly free: cut the word to the name's length.
     whole = Levenshtein.normalized_similarity(name, word)
     if may_end and 3 < len(name) < len(word) <= len(name) + 4:
         whole = max(whole, 0.95 * Levenshtein.normalized_similarity(name, word[: len(name)]))

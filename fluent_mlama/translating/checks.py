@@ -64,6 +64,7 @@ _SORRY_ITSELF = regex.compile(
 )
 _MARKUP = regex.compile(r"</?\p{Latin}[^<>]*>|<!|^\s*[{\[]\s*\"")
 _STOP = regex.compile(r"[.!?。！？．｡…।۔։؟።]+[\p{Pf}\p{Pi}\p{Pe}\"'”»]*$")
+# Characters of the translation per character of the English sentence; beyond, it is something else.
 _UNSPACED_BOUNDS = (0.1, 2.0)
 _SPACED_BOUNDS = (0.3, 3.0)
 _SHORT_WITHOUT_STOP = 0.6
@@ -121,6 +122,7 @@ def check(answer: Answer, item: SourceSentence, *, mend: bool = True) -> Checked
         return Checked("", "none")
     if answer.object_span is not None:
         return _check_with_span(answer, item)
+    # Each step sees what the one before left: an echo may hide behind quotes and blanks.
     text, flags = answer.text, list[str]()
     for flag, step in _mending(item):
         mended = step(text)
@@ -173,6 +175,7 @@ def _check_with_span(answer: Answer, item: SourceSentence) -> Checked:
 
 def _reason(text: str, item: SourceSentence) -> str:
     """``ok``, or the gravest objection to the mended text."""
+    # The order matters: the gravest objection comes first.
     letters = alphanumeric(text, item.target)
     if not letters:
         return "empty"

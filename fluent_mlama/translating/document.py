@@ -14,9 +14,6 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import openpyxl
-from openpyxl.utils.exceptions import InvalidFileException
-
 from fluent_mlama.console import UserError, note
 from fluent_mlama.records.atomic import replacing
 from fluent_mlama.translating.backend import (
@@ -48,6 +45,7 @@ class DocumentTranslator:
                 read_workbook(path)
 
     def prompt_hash(self, source: str, target: str, relation: str) -> str:
+        # The bytes of both workbooks: another translation is another answer.
         paths = [self._path(side, target, relation) for side in ("src", "tgt")]
         return text_hash(
             *(
@@ -136,6 +134,9 @@ def read_workbook(path: Path) -> list[str]:
     """The sentences of a workbook: second column of the first sheet, below one header row, empty
     rows at the end left out.
     """
+    import openpyxl
+    from openpyxl.utils.exceptions import InvalidFileException
+
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except (OSError, KeyError, ValueError, zipfile.BadZipFile, InvalidFileException) as error:
@@ -158,6 +159,8 @@ def write_workbook(path: Path, sentences: Sequence[str]) -> None:
     """Write the English sentences in the published layout: row number, sentence, under the header
     (empty, en_template).
     """
+    import openpyxl
+
     book = openpyxl.Workbook()
     sheet = book.active
     sheet.title = "Sheet1"

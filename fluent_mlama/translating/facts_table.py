@@ -97,6 +97,7 @@ def cut_sentences(checked: Sequence[Checked], rows: Sequence[Row], locator: Loca
 
     checked, rows: one per fact, in the same order; the locator learns from all rows it searches.
     """
+    # Rows with a known span are not searched, and teach the locator nothing.
     searched = [row for row, one in enumerate(checked) if one.usable and one.object_span is None]
     outcomes = dict(zip(searched, locator.locate_all([rows[row] for row in searched]), strict=True))
     cuts = []

@@ -59,6 +59,7 @@ class FileTranslator:
         path = self._path / f"{target}_{relation}.tsv" if self._path.is_dir() else Path(
             str(self._path).replace("{lang}", target).replace("{relation}", relation)
         )  # fmt: skip
+        # Several relations may share a file; it is read once.
         if path not in self._read:
             self._read[path] = read_translations(path)
         return self._read[path]

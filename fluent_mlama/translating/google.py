@@ -188,6 +188,7 @@ class DeepTranslator:
         """Call into an engine, which takes no session: for the length of the call its module's
         ``requests`` is ours.
         """
+        # The engines import ``requests`` by name; nothing else can set their time-outs.
         theirs, self._module.requests = self._module.requests, self._session
         try:
             return call(*arguments, **options)

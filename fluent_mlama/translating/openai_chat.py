@@ -18,9 +18,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any, TypeVar
-
-import openai
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fluent_mlama.console import UserError, note
 from fluent_mlama.languages import language
@@ -45,6 +43,9 @@ from fluent_mlama.translating.backend import (
     back_end,
     text_hash,
 )
+
+if TYPE_CHECKING:
+    import openai
 
 DEFAULT_MODEL = "gpt-4o-mini"
 MAX_TOKENS = 256
@@ -219,6 +220,9 @@ class ChatClient:
         max_tokens: Callable[[Asked], int],
     ) -> Iterator[tuple[Asked, Answer]]:
         """Each thing asked with its answer, as they come; the callables are called at its turn."""
+        import openai  # half a second: not before there is something to ask
+
+        # Retries are ours (``Patience``): the client's own know no pace and do not report waits.
         timeout = openai.Timeout(self._patience.read, connect=self._patience.connect)
         with (
             openai.OpenAI(
@@ -255,6 +259,8 @@ class ChatClient:
 
     def _ask(self, client: openai.OpenAI, messages: Any, max_tokens: int) -> Answer:
         """One request. Raises TryLater, RequestFailed, or UserError for what ends the whole run."""
+        import openai
+
         try:
             completion = client.chat.completions.create(
                 model=self.model,

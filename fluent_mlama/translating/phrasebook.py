@@ -227,6 +227,8 @@ class Phrasebook:
         pattern = CHOICE.sub(
             lambda found: self._choose(found[1], subject, relation), self.pattern(relation).fluent
         )
+        # Text goes to the prompt until the object's place is reached, then to the tail; the words
+        # that the object brings along stay outside its form.
         parts: dict[str, str] = {"prompt": "", "tail": ""}
         side, form, position = "prompt", Phrase("", "", ""), 0
         for found in PLACE.finditer(pattern):

@@ -159,12 +159,13 @@ def _prefix_and_target(
         }
         tokenizer.src_lang = seq2seq_language(ids, source)
         return "", {"forced_bos_token_id": ids[seq2seq_language(ids, target)]}
+    # MADLAD marks the target language inside the sentence.
     mark = f"<2{target}>"
     if mark in tokenizer.get_vocab():  # MADLAD
         return f"{mark} ", {}
     raise UserError(
-        f"'{tokenizer.name_or_path}' is not a translation model that this back end knows (OPUS-MT, NLLB,"
-        " M2M-100, mBART, MADLAD)"
+        f"'{tokenizer.name_or_path}' is not a translation model that this back end knows (OPUS-MT,"
+        " NLLB, M2M-100, mBART, MADLAD)"
     )
 
 

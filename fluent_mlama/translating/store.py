@@ -146,8 +146,9 @@ def ask(
             yield item, kept
         else:
             waiting.setdefault(key, []).append(item)
+    # One sentence stands for all with the same key; its answer goes to every twin.
     asked = {twins[0]: key for key, twins in waiting.items()}
-    failures = 0
+    failures = 0  # in a row
     for item, answer in _translate(translator, list(asked)) if asked else ():
         if (
             item not in asked
@@ -174,6 +175,7 @@ def ask(
                 f" {answer.detail or 'no reason given'}); what was finished is done{where}: try the"
                 " same command later"
             )
+    # What the back end forgot counts as failed, so that no fact is lost in silence.
     for item, key in asked.items():
         for twin in waiting[key]:
             yield (
@@ -222,6 +224,7 @@ def open_sqlite(path: Path, schema: str) -> sqlite3.Connection:
         connection = sqlite3.connect(
             path, timeout=30, isolation_level=None, check_same_thread=False
         )
+        # Readers do not wait for the writer, and a kill leaves a whole file.
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.executescript(schema)

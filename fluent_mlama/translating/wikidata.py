@@ -132,6 +132,7 @@ class Wikidata:
         codes, fetched = _codes(language), tuple(dict.fromkeys((*_codes(language), *_codes("en"))))
         complete = f"SELECT uri FROM terms {_AMONG} GROUP BY uri HAVING COUNT(*) = {len(codes)}"
         missing = self._missing(uris, complete, json.dumps(codes))
+        # A kill may come between two codes: ``complete`` asks for that entity again.
         for uri, entity in self._entities(missing, "labels|aliases", fetched):
             rows = [(uri, code, *_read_term(entity, code)) for code in fetched]
             self._keep("INSERT OR REPLACE INTO terms VALUES (?,?,?,?)", rows)
@@ -216,6 +217,7 @@ class Wikidata:
 
     def _ask(self, uris: list[str], props: str, codes: Sequence[str]) -> dict[str, dict[str, Any]]:
         """One batch: asked-for id -> entity. Unknown ids are left out and the rest asked again."""
+        # The service refuses a whole batch for one deleted id, and names only the first.
         while uris:
             parameters = {
                 "action": "wbgetentities", "format": "json", "formatversion": "2", "maxlag": "5",
