@@ -75,38 +75,14 @@ def test_counts_and_intervals(tmp_path: Path) -> None:
 
 
 def test_table_in_both_styles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = [
-        "gender",
-        "--stats",
-        str(dumps_with_women(tmp_path / "stats")),
-        "--gender",
-        str(gender_file(tmp_path / "g.tsv", range(5))),
-    ]
-    assert main([*words, "--tables", str(tmp_path / "clean")]) == 0
+    stats, genders = dumps_with_women(tmp_path / "stats"), gender_file(tmp_path / "g.tsv", range(5))
+    words = f"gender --stats {stats} --gender {genders} --tables {tmp_path}"
+    assert main(f"{words}/clean".split()) == 0
     clean = (tmp_path / "clean" / "gender_stats.tex").read_text(encoding="utf-8")
-    assert (
-        "0.800 (4/5)" in clean
-        and "0.600 (3/5)" in clean
-        and "n: ru 5" in clean
-        and "g.tsv" in clean
-    )
+    for part in ("0.800 (4/5)", "0.600 (3/5)", "n: ru 5", "g.tsv"):
+        assert part in clean
     assert "does not know the gender of 1 of 12 rows" in capsys.readouterr().err
-    assert (
-        main(
-            [
-                *words,
-                "--tables",
-                str(tmp_path / "paper"),
-                "--style",
-                "paper",
-                "--relations",
-                "P19",
-                "--langs",
-                "ru",
-            ]
-        )
-        == 0
-    )
+    assert main(f"{words}/paper --style paper --relations P19 --langs ru".split()) == 0
     paper = (tmp_path / "paper" / "gender_stats.tex").read_text(encoding="utf-8")
     assert [
         [cell.strip(" \\") for cell in line.split("&")]
@@ -269,18 +245,9 @@ def test_genders_from_wikidata_are_kept_as_a_file(tmp_path: Path, httpserver: HT
     }
     query = {**ask("Q6581072|Q6581097", "labels|aliases"), "languages": "en|en-gb|en-ca|en-us|mul"}
     httpserver.expect_request("/", query_string=query).respond_with_json({"entities": labels})
-    words = [
-        "gender",
-        "--stats",
-        str(dumps_with_women(tmp_path / "stats")),
-        "--gender",
-        "wikidata",
-        "--wikidata",
-        httpserver.url_for("/"),
-    ]
-    assert (
-        main([*words, "--tables", str(tmp_path / "t"), "--store", str(tmp_path / "w.sqlite")]) == 0
-    )
+    stats, url = dumps_with_women(tmp_path / "stats"), httpserver.url_for("/")
+    words = f"gender --stats {stats} --gender wikidata --wikidata {url} --tables {tmp_path}/t"
+    assert main(f"{words} --store {tmp_path}/w.sqlite".split()) == 0
     assert read_genders(tmp_path / "t" / "gender.tsv") == {
         f"Q{n}": "female" if n < 5 else "male" for n in range(1, 12)
     }
