@@ -35,6 +35,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,9 @@ _AGREEMENT_KEYS = frozenset(_LONG_NAMES.values())
 
 @dataclass(frozen=True)
 class Agreement:
-    """Share a value of any of the properties with the word at ``position`` (or, mismatched, have values and share none).
+    """Share a value of any of the properties with the word at ``position``.
+
+    Mismatched: have values and share none.
 
     good: the position is one of the good list, whichever list the rule stands in.
     """
@@ -131,7 +134,7 @@ def _alternative(text: str, where: str) -> Alternative:
 
 
 def lexical(pairs: Mapping[str, str | Sequence[str]], where: str) -> Lexical:
-    """A lexical or matched alternative from its key-value pairs (from a rule's text or a phrase file)."""
+    """A lexical or matched alternative from the key-value pairs of a rule or a phrase file."""
     agreements = []
     for kind, match in (("matched", True), ("mismatched", False), ("good", True)):
         position, properties = pairs.get(f"{kind}Position"), pairs.get(f"{kind}Properties")
@@ -176,7 +179,7 @@ def _phrase(text: str, where: str) -> PhraseRule:
 
 
 def with_conditions(rule: Alternative, extra: Conditions, where: str) -> Alternative:
-    """The alternative with more conditions on its word (a phrase's filter); only lexical elements can take them."""
+    """The alternative with more conditions on its word; only lexical elements can take them."""
     if not isinstance(rule, Lexical):
         raise UserError(
             f"{where}: a filter points at an element that is not a vocabulary word; "
@@ -186,7 +189,7 @@ def with_conditions(rule: Alternative, extra: Conditions, where: str) -> Alterna
 
 
 def normalised(text: str) -> str:
-    """A rule's text for comparison: trailing or doubled blanks are no difference between good and bad."""
+    """A rule's text for comparison: trailing and doubled blanks make no difference."""
     return " | ".join(" ".join(part.split()) for part in text.split("|"))
 
 
@@ -195,7 +198,7 @@ Phrases = Mapping[str, tuple[Elements, ...]]
 
 
 def parse_phrases(text: str, where: str = "phrases") -> dict[str, tuple[Elements, ...]]:
-    """Read the JSON; broken JSON, unknown types, unknown names and cycles are ``UserError``s that name the phrase."""
+    """Read the JSON; unknown types, unknown names and cycles are ``UserError``s."""
     raw = composed(parse_json(text, where, make_object=_no_doubles(where)))
     if not isinstance(raw, dict):
         raise UserError(f"{where}: must be an object that maps phrase names to lists of sequences")
@@ -232,26 +235,23 @@ def check_phrases(phrases: Phrases, where: Mapping[str, str]) -> None:
     ``where``: file and row of each phrase.
     """
     for name in phrases:
-        trail = [name]
-        stack = [_inner(phrases, name)]
-        while stack:
-            inner = next(stack[-1], None)
-            if inner is None:
-                stack.pop()
-                trail.pop()
-                continue
+        for inner in _inner(phrases, name):
             if inner not in phrases:
                 raise UserError(
-                    f"{where[trail[-1]]}: phrase '{trail[-1]}' uses unknown phrase '{inner}'; "
+                    f"{where[name]}: phrase '{name}' uses unknown phrase '{inner}'; "
                     f"known: {', '.join(sorted(phrases))}"
                 )
-            if inner in trail:
-                raise UserError(
-                    f"{where[trail[-1]]}: cycle in phrases: {' -> '.join([*trail, inner])}; "
-                    "a phrase must not contain itself"
-                )
-            trail.append(inner)
-            stack.append(_inner(phrases, inner))
+    try:
+        TopologicalSorter({name: list(_inner(phrases, name)) for name in phrases}).prepare()
+    except CycleError as error:
+        # Each name of the cycle is in the next one's phrase, and the last is the first again.
+        cycle = error.args[1][:0:-1]
+        start = cycle.index(min(cycle, key=list(phrases).index))
+        names = [*cycle[start:], *cycle[: start + 1]]
+        raise UserError(
+            f"{where[names[-2]]}: cycle in phrases: {' -> '.join(names)}; "
+            "a phrase must not contain itself"
+        ) from None
 
 
 def _inner(phrases: Phrases, name: str) -> Iterator[str]:
@@ -287,14 +287,12 @@ def _no_doubles(where: str) -> Any:
     return make_object
 
 
-_TEXT_FIELDS = ("uid", "user", "phenomenon")
-
-
 @dataclass(frozen=True)
 class Paradigm:
-    """One contrast. ``good`` and ``bad`` are parsed position by position; the rules keep their text for comparison.
+    """One contrast: ``good`` and ``bad`` are parsed, the rules keep their text for comparison.
 
-    strict: only pairs of equal length (characters for an empty separator, else words) are minimal pairs.
+    strict: only pairs of equal length are minimal pairs (in characters where the separator is empty,
+    else in words).
     """
 
     uid: str
@@ -309,16 +307,16 @@ class Paradigm:
     where: str
 
     def sources(self, to_the_letter: bool = False) -> tuple[int | None, ...]:
-        """Where each word of the bad sentence comes from: a good position to copy, or None to draw afresh.
+        """Which good position each bad one copies; None where a word is drawn.
 
-        A position whose rule is the same in both lists copies itself. A changed one whose bad rule equals the good
-        rule at j takes the word of j (a word-order contrast); among several such j, one that moved and is not yet
-        taken is preferred. to_the_letter: a trailing blank counts as a difference, as in the published generator.
+        A position whose rule is the same in both lists copies itself. A changed one whose bad rule
+        equals the good rule at j takes the word of j (a word-order contrast); among several such j,
+        one that moved and is not yet taken is preferred. to_the_letter: a trailing blank counts as a
+        difference, as in the published generator.
         """
-        good, bad = (
-            [rule if to_the_letter else normalised(rule) for rule in rules]
-            for rules in (self.good_rules, self.bad_rules)
-        )
+        good, bad = list(self.good_rules), list(self.bad_rules)
+        if not to_the_letter:
+            good, bad = list(map(normalised, good)), list(map(normalised, bad))
         sources: list[int | None] = []
         for index, wanted in enumerate(bad):
             same = [j for j, rule in enumerate(good) if rule == wanted]
@@ -328,7 +326,7 @@ class Paradigm:
 
 
 def parse_paradigm(text: str, where: str) -> Paradigm:
-    """Read one paradigm; what is wrong is said with the file and the row (rows count from 0, as the rules do)."""
+    """Read one paradigm; errors name the file and the row (rows count from 0)."""
     raw = composed(parse_json(text, where))
     if not isinstance(raw, dict):
         raise UserError(f"{where}: must be an object with uid, phenomenon, good_rule and bad_rule")
@@ -337,13 +335,13 @@ def parse_paradigm(text: str, where: str) -> Paradigm:
             raise UserError(f"{where}: '{name}' is missing or empty; add it")
     for name in ("good_rule", "bad_rule"):
         if not isinstance(raw[name], list) or not all(isinstance(rule, str) for rule in raw[name]):
-            raise UserError(f"{where}: '{name}' must be a list of strings, one a position")
+            raise UserError(f"{where}: '{name}' must be a list of strings, one per position")
     if len(raw["good_rule"]) != len(raw["bad_rule"]):
         raise UserError(
             f"{where}: good_rule has {len(raw['good_rule'])} rows, bad_rule "
             f"{len(raw['bad_rule'])}; fill the shorter one with empty rows"
         )
-    for name in _TEXT_FIELDS:
+    for name in ("uid", "user", "phenomenon"):
         if not isinstance(raw.get(name, ""), str):
             raise UserError(f"{where}: '{name}' must be a string")
     sides = [
@@ -376,39 +374,57 @@ def read_paradigms(path: Path) -> list[Paradigm]:
 
 
 def check_paradigm(paradigm: Paradigm, vocabulary: Vocabulary, phrases: Phrases) -> None:
-    """Names that do not exist and word sets that are empty are ``UserError``s before anything is generated."""
+    """``UserError`` for a name that does not exist and for a set of words that is empty."""
     for side, positions in (("good_rule", paradigm.good), ("bad_rule", paradigm.bad)):
         for index, position in enumerate(positions):
+            where = f"{paradigm.where}: {side} row {index}"
             for alternative in position:
-                where = f"{paradigm.where}: {side} row {index}"
-                if isinstance(alternative, Lexical):
-                    if side == "good_rule" and any(
-                        agreement.good for agreement in alternative.agreements
-                    ):
-                        raise UserError(
-                            f"{where}: goodPosition refers to the good sentence, so it belongs in "
-                            "bad_rule only"
-                        )
-                    check_lexical(alternative, len(positions), vocabulary, where)
-                elif isinstance(alternative, PhraseRule):
-                    check_phrase_rule(alternative, vocabulary, phrases, where)
+                check_alternative(
+                    alternative,
+                    len(positions),
+                    vocabulary,
+                    phrases,
+                    where,
+                    in_good=side == "good_rule",
+                )
+
+
+def check_alternative(
+    rule: Alternative,
+    length: int,
+    vocabulary: Vocabulary,
+    phrases: Phrases,
+    where: str,
+    *,
+    in_good: bool,
+) -> None:
+    """``UserError`` for a rule of a list of ``length`` rows that cannot draw anything."""
+    if isinstance(rule, PhraseRule):
+        check_phrase_rule(rule, vocabulary, phrases, where)
+    elif isinstance(rule, Lexical):
+        if in_good and any(agreement.good for agreement in rule.agreements):
+            raise UserError(
+                f"{where}: goodPosition refers to the good sentence, so it belongs in bad_rule only"
+            )
+        check_lexical(rule, length, vocabulary, where)
 
 
 def check_lexical(rule: Lexical, length: int, vocabulary: Vocabulary, where: str) -> None:
-    """Columns exist, positions are inside the list of ``length``, and at least one word meets the conditions."""
-    agreed = [
-        (name, agreement.position) for agreement in rule.agreements for name in agreement.properties
-    ]
-    for name in [name for name, _ in rule.conditions] + [name for name, _ in agreed]:
+    """Columns exist, positions are inside the list, and at least one word meets the conditions."""
+    columns = [name for name, _ in rule.conditions]
+    for agreement in rule.agreements:
+        columns += agreement.properties
+    for name in columns:
         if name not in vocabulary.columns:
             raise UserError(
                 f"{where}: unknown column '{name}'; "
                 f"{vocabulary.where} has {', '.join(vocabulary.columns)}"
             )
-    for _, position in agreed:
-        if not -length <= position < length:
+    for agreement in rule.agreements:
+        if not -length <= agreement.position < length:
             raise UserError(
-                f"{where}: position {position} is out of range; the list has rows 0 to {length - 1}"
+                f"{where}: position {agreement.position} is out of range; "
+                f"the list has rows 0 to {length - 1}"
             )
     if not vocabulary.select(rule.conditions):
         conditions = " ".join(
@@ -439,7 +455,7 @@ def check_phrase_rule(
             if isinstance(element, Lexical):
                 if any(agreement.good for agreement in element.agreements):
                     raise UserError(
-                        f"{where}: phrase '{rule.name}': goodPosition cannot stand in a phrase; "
+                        f"{where}: phrase '{rule.name}': goodPosition cannot be in a phrase; "
                         "use it in a bad_rule row"
                     )
                 check_lexical(element, len(sequence), vocabulary, f"{where}: phrase '{rule.name}'")

@@ -13,16 +13,15 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from fluent_mlama.console import UserError
-from fluent_mlama.zhoblimp.generator import Generated, Generator
+from fluent_mlama.zhoblimp.generator import Generated, Generator, referents
 from fluent_mlama.zhoblimp.page.projects import NEW, Projects, check_name, paradigm_file
 from fluent_mlama.zhoblimp.paradigm import (
     Lexical,
     Paradigm,
     PhraseRule,
     Phrases,
-    check_lexical,
+    check_alternative,
     check_paradigm,
-    check_phrase_rule,
     normalised,
     parse_paradigm,
     parse_phrases,
@@ -86,7 +85,7 @@ def load_draft(text: str, where: str) -> Draft:
 
 
 def renumbered(rule: str, places: Mapping[int, int | None]) -> str:
-    """The rule with its row numbers changed (old -> new). A row that is gone (None) becomes ``?``, an error to be mended.
+    """The rule with its row numbers changed (old -> new); a row that is gone (None) becomes ``?``.
 
     Numbers that ``places`` lacks stay: rows that are still to be written.
     """
@@ -113,52 +112,38 @@ def remark_on(
     try:
         counts = []
         for alternative in parse_position(text, f"row {index}"):
+            length, where = len(draft.good), f"row {index}"
+            in_good = side == "good"
+            check_alternative(alternative, length, vocabulary, phrases, where, in_good=in_good)
+            if index in referents(alternative, length):
+                raise UserError(f"{where} agrees with itself; name another row (rows count from 0)")
             if isinstance(alternative, Lexical):
-                if side == "good" and any(agreement.good for agreement in alternative.agreements):
-                    raise UserError(f"row {index}: goodPosition belongs in the bad column only")
-                check_lexical(alternative, len(draft.good), vocabulary, f"row {index}")
-                if any(
-                    agreement.position % len(draft.good) == index and not agreement.good
-                    for agreement in alternative.agreements
-                ):
-                    raise UserError(
-                        f"row {index} agrees with itself; name another row (rows count from 0)"
-                    )
                 counts.append(_count(alternative, vocabulary))
             elif isinstance(alternative, PhraseRule):
-                check_phrase_rule(alternative, vocabulary, phrases, f"row {index}")
-                sequences = len(phrases[alternative.name])
-                counts.append(
-                    f"phrase {alternative.name}, {sequences} form{'s' if sequences > 1 else ''}"
-                )
+                forms = len(phrases[alternative.name])
+                counts.append(f"phrase {alternative.name}, {forms} form{'s' if forms > 1 else ''}")
+            elif alternative.words == ("",):
+                counts.append("nothing")
             else:
-                counts.append(
-                    "nothing"
-                    if alternative.words == ("",)
-                    else f"literally {' or '.join(alternative.words)}"
-                )
+                counts.append(f"literally {' or '.join(alternative.words)}")
     except UserError as error:
         return Remark(str(error), True)
     return Remark(" | ".join(counts) + (f" · {_origin(draft, index)}" if side == "bad" else ""))
 
 
 def _count(rule: Lexical, vocabulary: Vocabulary) -> str:
-    """Words that meet the conditions; with an agreement also how many of them can agree with any word at all."""
+    """Words that meet the conditions, and how many of them have no property to agree in."""
     selected = vocabulary.select(rule.conditions)
-    words = len({entry.expression for entry in selected})
-    able = [
-        one
-        for one in selected
-        if all(
-            any(one.values(name) for name in agreement.properties) for agreement in rule.agreements
-        )
-    ]
-    if rule.agreements and len(able) < len(selected):
-        lacking = len(
-            {entry.expression for entry in selected} - {entry.expression for entry in able}
-        )
-        return f"{words} words, {lacking} of them without the property to agree in"
-    return f"{words} word{'s' if words != 1 else ''}"
+    able = set()
+    for entry in selected:
+        shared = [any(map(entry.values, one.properties)) for one in rule.agreements]
+        if all(shared):
+            able.add(entry.expression)
+    words = {entry.expression for entry in selected}
+    if able < words:
+        lacking = len(words - able)
+        return f"{len(words)} words, {lacking} of them without the property to agree in"
+    return f"{len(words)} word{'s' if len(words) != 1 else ''}"
 
 
 def _origin(draft: Draft, index: int) -> str:
@@ -187,7 +172,7 @@ def generate(
 def differences(
     good: str, bad: str, words: bool
 ) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]]:
-    """Both sentences as (piece, differs) in order; compared word by word or character by character."""
+    """Both sentences as (piece, differs) in order, compared by word or by character."""
     left, right = (good.split(" "), bad.split(" ")) if words else (list(good), list(bad))
     join = " " if words else ""
     sides: tuple[list[tuple[str, bool]], list[tuple[str, bool]]] = ([], [])
@@ -202,7 +187,7 @@ def differences(
 
 @dataclass
 class Document:
-    """A text file that is being edited: its name, its text now and as it was loaded, and the revision it was loaded at."""
+    """A text file that is being edited: its text now, as it was loaded, and its revision then."""
 
     file: str
     text: str = ""
