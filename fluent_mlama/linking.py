@@ -1,6 +1,7 @@
-"""Linking functions: from token log-probabilities to one number a string, which decides what a model prefers.
+"""Linking functions: from token log-probabilities to one number per string, which decides.
 
-    L = sum of log p(token | before)    U = sum of log u(token), the unigram log-probabilities    n = number of tokens
+    L = sum of log p(token | before)    n = number of tokens
+    U = sum of log u(token), the unigram log-probabilities
 
     lp           L                                     the sum itself; longer strings lose
     mean         L / n                                 Lau et al. 2017; longer strings win
@@ -33,12 +34,15 @@ from fluent_mlama.json_text import parse_json
 Floats = NDArray[np.float64]
 
 UNSEEN = 1.0 / 3e9
-"""Unigram probability of a token that a table lacks: one in three thousand million, as in the ZhoBLiMP code."""
+"""Unigram probability of a token that a table lacks, as in the ZhoBLiMP code."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of k strings, an array of length k each: total = L, tokens = n, unigram = U, characters, prior = L0."""
+    """What is known of k strings, as (k,) arrays.
+
+    total = L, tokens = n, unigram = U, characters, prior = L0.
+    """
 
     total: Floats
     tokens: Floats
@@ -61,7 +65,7 @@ def evidence(total: ArrayLike, tokens: ArrayLike, **more: ArrayLike | None) -> E
 
 @dataclass(frozen=True)
 class Kind:
-    """One row of the table above: formula over (evidence, parameters), their defaults, needed evidence."""
+    """One row of the table above: formula over (evidence, parameters), defaults, needed evidence."""
 
     formula: Callable[[Evidence, Sequence[float]], Floats]
     defaults: tuple[float, ...] = ()
@@ -113,7 +117,7 @@ class Linking:
         return KINDS[self.kind].needs
 
     def score(self, known: Evidence) -> Floats:
-        """One number a string, higher is better; a missing field of the evidence is a ``ValueError``."""
+        """One number per string, higher is better; missing evidence is a ``ValueError``."""
         return KINDS[self.kind].formula(known, self.parameters)
 
 
@@ -154,10 +158,10 @@ def parse_linking(text: str) -> Linking:
 
 @dataclass(frozen=True)
 class Unigrams:
-    """Unigram log-probabilities by token id. source: where they are from, for tables and signatures.
+    """Unigram log-probabilities by token id.
 
-    tokenizer: identity of the tokenizer whose ids these are (``scoring.text_tokens.tokenizer_identity``); "" where the
-    table does not say.
+    source: where they are from, for tables and signatures. tokenizer: identity of the tokenizer
+    whose ids these are (``scoring.text_tokens.tokenizer_identity``); "" where the table does not say.
     """
 
     logprobs: Mapping[int, float]
@@ -174,8 +178,8 @@ class Unigrams:
     def check_made_for(self, tokenizer: str, who: str) -> None:
         """``UserError`` where the ids are another tokenizer's, a remark where that cannot be known.
 
-        tokenizer: identity of the scores' tokenizer, "" where their record is too old to say. A table without an
-        identity is known by its size alone, and only where it has every id.
+        tokenizer: identity of the scores' tokenizer, "" where their record is too old to say. A
+        table without an identity is known by its size alone, and only where it has every id.
         """
         if self.tokenizer and tokenizer:
             differs = self.tokenizer != tokenizer
@@ -213,7 +217,7 @@ class Unigrams:
 
 
 def read_unigrams(path: Path) -> Unigrams:
-    """``{"token id": probability}`` as published with ZhoBLiMP, and optionally ``"tokenizer"``: its identity.
+    """``{"token id": probability}`` as published with ZhoBLiMP, and optionally ``"tokenizer"``.
 
     Bad files are ``UserError``s that name the entry.
     """
@@ -244,7 +248,7 @@ def read_unigrams(path: Path) -> Unigrams:
 
 
 def count_unigrams(token_ids: Iterable[int], source: str, vocabulary_size: int = 0) -> Unigrams:
-    """Relative frequencies; with ``vocabulary_size`` every id below it gets one occurrence more (add-one smoothing)."""
+    """Relative frequencies; ``vocabulary_size``: add-one smoothing over the ids below it."""
     counts = Counter(token_ids)
     counts.update(range(vocabulary_size))
     total = sum(counts.values())

@@ -1,4 +1,4 @@
-"""Evaluation: one pass, every linking function, each grouping counted; resume; bad input in one line."""
+"""Evaluation: one pass, every linking function, each grouping; resume; bad input in one line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from fluent_mlama.zhoblimp.scores import Place, find_targets, score_pairs
 
 
 class CharacterScorer:
-    """A token is a character; ``cost`` gives its log-probability. Counts its packs; fails after ``stop_after`` of them."""
+    """A token is a character of log-probability ``cost``; fails after ``stop_after`` packs."""
 
     def __init__(
         self,

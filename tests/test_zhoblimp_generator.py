@@ -1,4 +1,4 @@
-"""Minimal pairs from templates: what the template language means, and that the published pairs obey it."""
+"""Minimal pairs from templates: what the language means; the published pairs obey it."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def test_bad_phrases_are_one_line(text: str, complaint: str) -> None:
     assert complaint in str(error.value)
 
 
-def test_every_published_template_yields_its_pairs_and_every_published_pair_fits_but_for_two_paradigms(
+def test_published_templates_yield_their_pairs_and_published_pairs_fit_but_for_two_paradigms(
     published: Path,
 ) -> None:
     folder = published / "zhoblimp"

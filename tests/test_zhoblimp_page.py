@@ -62,12 +62,12 @@ def bench(tmp_path: Path) -> Workbench:
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "a b", "é", "a\n", "-x", "x" * 101])
 def test_names_lead_nowhere(tmp_path: Path, name: str) -> None:
     made = bench(tmp_path)
-    with pytest.raises(UserError, match="is no name"):
+    with pytest.raises(UserError, match="is not a name"):
         made.projects.create(name)
-    with pytest.raises(UserError, match="is no name"):
+    with pytest.raises(UserError, match="is not a name"):
         made.projects.write("zh", name, "x", NEW)
     made.draft.uid = name
-    with pytest.raises(UserError, match=r"is no name|'uid' is missing"):
+    with pytest.raises(UserError, match=r"is not a name|'uid' is missing"):
         made.save_paradigm()
 
 
@@ -284,7 +284,8 @@ class Tab:
             self.page.get_by_text(text).first.wait_for()
         except Exception:
             pytest.fail(
-                f"'{text}' is not on the page, which says:\n{self.page.inner_text('body')}\nconsole: {self.complaints}"
+                f"'{text}' is not on the page, which says:\n{self.page.inner_text('body')}\n"
+                f"console: {self.complaints}"
             )
 
     def open_paradigm(self, file: str) -> None:
@@ -364,7 +365,7 @@ def test_mistakes_are_told_and_two_tabs_meet(browser: Any, address: str, tmp_pat
     one.field("good 0").fill("那")
     one.field("UID").fill("../../evil")
     one.button("Save paradigm").click()
-    one.sees("is no name")
+    one.sees("is not a name")
     one.field("UID").fill("bei_before_verb")
     one.button("Save paradigm").click()
     one.sees("bei_before_verb_fluent.json saved")

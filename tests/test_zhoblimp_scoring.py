@@ -1,4 +1,4 @@
-"""Pairs through the real engine: BOS exactly once whatever the tokenizer does, the same numbers in any company."""
+"""Pairs through the real engine: BOS exactly once, the same numbers in any batch."""
 
 from __future__ import annotations
 

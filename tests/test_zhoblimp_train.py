@@ -1,4 +1,4 @@
-"""Training from scratch: sizes, tokenizers, checkpoints by tokens, resume; and that a tiny model learns what it reads."""
+"""Training from scratch: sizes, tokenizers, checkpoints, resume; a tiny model learns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Minimal pairs: evaluate models on them, generate new ones, check them, edit paradigms on a web page.
+"""Minimal pairs: evaluate models, generate and check pairs, edit paradigms on a web page.
 
 fluent-mlama zhoblimp generate --templates fluent_mlama/zhoblimp/content/zh/paradigms --out pairs
 fluent-mlama zhoblimp evaluate --model smollm2 --data pairs --out results

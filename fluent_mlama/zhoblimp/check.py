@@ -147,7 +147,7 @@ def _doublings(uid: str, rows: Sequence[PairRow]) -> list[Remark]:
 
 
 def _second_classifiers(uid: str, rows: Sequence[PairRow], vocabulary: Vocabulary) -> list[Remark]:
-    """A determiner that ends in a classifier before another one, in the bad sentence alone: 这个个, 这个位."""
+    """A determiner that ends in a classifier before another classifier (这个个), in bad sentences."""
     words: dict[str, set[str]] = {"DT": set(), "M": set()}
     for entry in vocabulary.entries:
         for pos in entry.values("pos") & words.keys():

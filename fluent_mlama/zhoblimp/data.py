@@ -80,7 +80,7 @@ def _parse(line: str, where: str) -> PairRow:
 
 
 def _files(path: Path) -> Iterator[tuple[str, str]]:
-    """(file name, text) of every .jsonl of a folder or tar archive, or of one file, in name order."""
+    """(file name, text) of every .jsonl of a folder or tar archive, in name order."""
     if path.is_dir():
         for file in sorted(path.glob("*.jsonl")):
             yield file.name, decode_utf8(file.read_bytes(), file.name)

@@ -46,7 +46,7 @@ def evaluate(
     """Score minimal pairs and count the correct ones under every linking function.
 
         fluent-mlama zhoblimp evaluate --model smollm2 --data pairs --out results
-        fluent-mlama zhoblimp evaluate --model A,B --data ZhoBLiMP.tar.gz --linking all --out results
+        fluent-mlama zhoblimp evaluate --model A,B --data ZhoBLiMP.tar.gz --linking all --out R
 
     The same command continues an interrupted run and takes finished models from --out.
 
@@ -54,7 +54,7 @@ def evaluate(
         revisions: hub revisions, or checkpoint sub-folders of a local folder (ALL: each of them)
         per_paradigm: the first N pairs of each paradigm only
         linking: linking functions, comma-separated; all: these and the published grids
-        unigrams: token id: probability as JSON, or a text corpus to count (default: the pairs, a toy)
+        unigrams: JSON of token id: probability, or a text to count (default: the pairs, a toy)
         human: CSV with UID and acc, people's accuracy per paradigm
         no_plots: tables only
     """
@@ -165,7 +165,7 @@ def evaluate_target(
 
 
 class UnigramSource:
-    """Where unigram probabilities come from: a table, a corpus to count with each model's tokenizer, or neither."""
+    """A table of unigram probabilities, a text to count with each model's tokenizer, or neither."""
 
     def __init__(self, path: Path | None) -> None:
         from fluent_mlama.linking import read_unigrams

@@ -123,7 +123,7 @@ def output_names(paradigms: Sequence[Paradigm]) -> list[str]:
 
 
 def starving(generated: Generated, wanted: int) -> str:
-    """One line on a paradigm that fell short: how far it came and the reasons, most frequent first."""
+    """One line on a paradigm that fell short: how far it came, and why, most frequent first."""
     reasons = "; ".join(
         f"{reason} ({count})" for reason, count in generated.rejected.most_common(3)
     )

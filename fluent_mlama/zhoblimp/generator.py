@@ -6,8 +6,8 @@
                                               list takes the word from there (word order), another
                                               one is drawn again
 
-Everything random comes from one generator seeded with (seed, uid): the same seed gives the same file
-in any process.
+Everything random comes from one generator seeded with (seed, uid): the same seed gives the same
+file in any process.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Generator:
         self._agreeing: dict[tuple[Lexical, tuple[Entry, ...]], tuple[Entry, ...]] = {}
 
     def generate(self, count: int, attempts_per_pair: int = 100) -> Generated:
-        """Up to ``count`` pairs with distinct good sentences, in ``attempts_per_pair`` draws each."""
+        """Up to ``count`` pairs with distinct good sentences."""
         result = Generated(self.paradigm)
         seen: set[str] = set()
         while len(result.pairs) < count and result.attempts < count * attempts_per_pair:
@@ -219,7 +219,7 @@ def agrees(entry: Entry, agreement: Agreement, head: Entry) -> bool:
 
 
 def join_words(items: Sequence[Item], separator: str) -> str:
-    """The sentence; with a separator as prose: capital first letter, no blank before a full stop."""
+    """The sentence; with a separator as prose (a capital first, no blank before a full stop)."""
     text = ""
     for item in items:
         for word in item.words:

@@ -1,7 +1,7 @@
 """Whether a paradigm could have produced a given pair: the generator's semantics, read backwards.
 
-The good sentence is cut into positions by backtracking over the words that each position allows. Each
-way to cut it fixes the copied positions of the bad sentence; its other positions are cut likewise.
+The good sentence is cut into positions by backtracking over the words that each position allows.
+Each way to cut it fixes the copied positions of the bad sentence; its others are cut likewise.
 
     我把货箱扔满了袜子。   ──▶  我 | 把 | 货箱 | 扔 | 满了 | 袜子 | 。
     bad: 我 + 扔 (row 3) + 满了 + 货箱 (row 2) + "" + 袜子 + 。
@@ -38,10 +38,10 @@ from fluent_mlama.zhoblimp.vocabulary import Conditions, Entry, Vocabulary
 class Verdict:
     """What one pair is to a paradigm.
 
-    accepted: the words and their order are the paradigm's, and the good sentence meets every agreement.
-    remark: for an accepted pair, what it lacks (an agreement of the bad list; or it counts a trailing
-    blank as a difference). For a refused one, the furthest point reached: side, row and the text that
-    nothing there could start.
+    accepted: words and order are the paradigm's, and the good sentence meets every agreement.
+    remark: for an accepted pair, what it lacks (an agreement of the bad list; or it counts a
+    trailing blank as a difference). For a refused one, the furthest point reached: side, row and
+    the text that nothing there could start.
     """
 
     accepted: bool
@@ -100,7 +100,7 @@ class Matcher:
     def cut(
         self, positions: Sequence[Position], text: str, given: Sequence[Item | None]
     ) -> Iterator[list[Item]]:
-        """Every way to cut ``text`` into the positions, agreements met; given items stand as they are."""
+        """Every way to cut ``text`` into the positions with agreements met; given items are fixed."""
         separator = self.paradigm.separator
         for items, end in self._cut_from(positions, text, 0, given, [], []):
             if end == len(text) or (separator and join_words(items, separator) == text):

@@ -1,6 +1,6 @@
 """What the scores of pairs say: every linking function from the same log-probabilities.
 
-A pair is right if the good sentence scores strictly higher; a tie is an error, and ties are counted.
+A pair is right if the good sentence scores strictly higher; ties are errors, and are counted.
 Length is the number of scored tokens. Accuracy comes in every grouping, as tables and as outcomes.
 """
 
@@ -70,7 +70,7 @@ def linking_functions(names: Sequence[str]) -> list[Linking]:
 class Result:
     """One model's scores.
 
-    frame: one row per pair, with ``uid``, ``phenomenon``, ``length``. good, bad: the evidence, row by row.
+    frame: one row per pair, with ``uid``, ``phenomenon``, ``length``. good, bad: row by row.
     """
 
     label: str
@@ -147,7 +147,7 @@ def by_phenomenon(result: Result, functions: Sequence[Linking]) -> pd.DataFrame:
 
 
 def by_length(result: Result, functions: Sequence[Linking]) -> pd.DataFrame:
-    """Index length class: pairs, and the accuracy under each function over all pairs of the class."""
+    """Index length class: pairs, and the accuracy over all of them under each function."""
     correct = pd.DataFrame({one.name: result.correct(one) for one in functions})
     table = correct.groupby(result.frame["length"]).mean().reindex(LENGTHS)
     table.insert(0, "pairs", result.frame["length"].value_counts().reindex(LENGTHS, fill_value=0))
@@ -206,7 +206,7 @@ def sweep(result: Result) -> pd.DataFrame:
 
 
 def published_key(function: Linking) -> str:
-    """The name that the published result files give a function: ``pow0.5_norm_lp``, ``morcela_0.5_4``."""
+    """The name in the published result files: ``pow0.5_norm_lp``, ``morcela_0.5_4``."""
     kind = _PUBLISHED_KEYS.get(function.kind, function.name)
     return kind.format(*(f"{value:g}" for value in function.parameters))
 
@@ -214,7 +214,7 @@ def published_key(function: Linking) -> str:
 def write_pairs_with_scores(
     path: Path, rows: Sequence[PairRow], result: Result, functions: Sequence[Linking]
 ) -> None:
-    """One line per pair: the input row, ``length``, tokens, unigram sums, each function's two scores.
+    """One line per pair: the input row, ``length``, tokens, unigram sums, two scores per function.
 
     MORCELA's grid is left out of long lists: its 110 settings follow from lp, unigram and tokens.
     """

@@ -16,8 +16,8 @@ What may be at one position of a list:
                  | phrase     phrase:Name [i:<column:value ...>] ...
                               with extra conditions on element i (may be -1)
 
-N counts from 0 within the same list (inside a phrase, within the phrase's). A property p is a column,
-or ``expression`` for the very same word. goodPosition is for the bad list: a match with the good
+N counts from 0 within the same list (inside a phrase, within the phrase's). A property p is a
+column, or ``expression`` for the very same word. goodPosition is for the bad list: a match with the good
 sentence's word, for "another form of the same word" (gPos:1 gPro:lemma).
 
 A phrase file maps names to lists of sequences of elements, of which one is drawn:
@@ -291,8 +291,8 @@ def _no_doubles(where: str) -> Any:
 class Paradigm:
     """One contrast: ``good`` and ``bad`` are parsed, the rules keep their text for comparison.
 
-    strict: only pairs of equal length are minimal pairs (in characters where the separator is empty,
-    else in words).
+    strict: only pairs of equal length are minimal pairs (in words, or in characters where the
+    separator is empty).
     """
 
     uid: str
@@ -311,8 +311,8 @@ class Paradigm:
 
         A position whose rule is the same in both lists copies itself. A changed one whose bad rule
         equals the good rule at j takes the word of j (a word-order contrast); among several such j,
-        one that moved and is not yet taken is preferred. to_the_letter: a trailing blank counts as a
-        difference, as in the published generator.
+        one that moved and is not yet taken is preferred. to_the_letter: a trailing blank counts as
+        a difference, as in the published generator.
         """
         good, bad = list(self.good_rules), list(self.bad_rules)
         if not to_the_letter:

@@ -1,4 +1,4 @@
-"""Token log-probabilities of every pair under every model: one pass through the scoring engine, kept on disk.
+"""Token log-probabilities of every pair under every model, from one scoring pass, kept on disk.
 
 A pair is one request with an empty prompt and two candidates, so the engine computes their common
 beginning once. Linking functions, lengths and unigrams need no model after that.

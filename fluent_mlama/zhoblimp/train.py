@@ -1,6 +1,7 @@
 """``train``: a model from scratch on a corpus, with checkpoints by tokens.
 
-Shows when a model learns which contrast. Several GPUs: ``accelerate launch -m probes.zhoblimp train …``.
+Shows when a model learns which contrast. Several GPUs:
+``accelerate launch -m fluent_mlama.zhoblimp train …``.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ def train(
     """Train a model from scratch, with checkpoints by tokens.
 
         fluent-mlama zhoblimp train --corpus corpus.txt --tokens 100M --out suite/14M
-        accelerate launch -m probes.zhoblimp train …
+        accelerate launch -m fluent_mlama.zhoblimp train …
 
     The same command continues an interrupted run.
 

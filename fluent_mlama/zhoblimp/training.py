@@ -77,7 +77,7 @@ def digest(lines: Sequence[str]) -> str:
 
 
 def write_ids(path: Path, lines: Sequence[str], tokenizer: PreTrainedTokenizerFast) -> Counter[int]:
-    """Write every line as BOS, its tokens, EOS, as 32-bit numbers; returns the counts of the tokens."""
+    """Write BOS, tokens, EOS of every line as 32-bit numbers; returns the tokens' counts."""
     counts: Counter[int] = Counter()
     bos, eos = tokenizer.bos_token_id, tokenizer.eos_token_id
     with replacing(path) as unfinished, unfinished.open("wb") as stream:
@@ -103,7 +103,7 @@ def write_unigrams(path: Path, counts: Counter[int], tokenizer: PreTrainedTokeni
 
 
 class Blocks:
-    """A data set of equal stretches of the token file; labels are the tokens (the model shifts them)."""
+    """Equal stretches of the token file; labels are the tokens themselves (the model shifts them)."""
 
     def __init__(self, path: Path, context: int) -> None:
         self.ids = np.memmap(path, dtype="<u4", mode="r")
@@ -197,7 +197,7 @@ def _words(lines: Sequence[str], vocabulary_size: int, listed: set[str]) -> Toke
 
 
 def _longest_match(text: str, listed: set[str]) -> list[str]:
-    """Left to right, the longest listed word at each place, else one character (as WordPiece does)."""
+    """Left to right, the longest listed word, else one character (as WordPiece does)."""
     found, start = [], 0
     longest = max(map(len, listed))
     while start < len(text):
@@ -271,8 +271,8 @@ class Checkpoints(TrainerCallback):
 class ResumingTrainer(Trainer):
     """A Trainer whose model comes with its weights.
 
-    transformers 5.24 saves GPT-NeoX's head as ``embed_out`` and its Trainer looks for ``lm_head``: a
-    resumed run would continue with a fresh head. ``from_pretrained`` knows both names.
+    transformers 5.24 saves GPT-NeoX's head as ``embed_out``, and its Trainer looks for ``lm_head``:
+    a resumed run would continue with a fresh head. ``from_pretrained`` knows both names.
     """
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
@@ -287,7 +287,7 @@ def run_training(
     steps: Mapping[int, int],
     recipe: Recipe,
 ) -> float:
-    """Train until the last of ``steps`` from the last kept state, if any; the final training loss."""
+    """Train from the last kept state, if any, to the last of ``steps``; returns the final loss."""
     state_folder = out / "state"
     on_gpu = torch.cuda.is_available()
     bf16 = recipe.dtype == "bfloat16" or (

@@ -19,7 +19,7 @@ from unicodedata import normalize
 from fluent_mlama.console import UserError
 
 Conditions = tuple[tuple[str, frozenset[str]], ...]
-"""Property -> accepted values, all of which must be met; a tuple so that it can be a dictionary key."""
+"""Property -> accepted values, all of which must be met; a tuple, to be a dictionary key."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Entry:
     row: int = 0
 
     def values(self, name: str) -> frozenset[str]:
-        """The values of property ``name``; ``expression`` is a property too; empty where the cell is."""
+        """The values of a property, of which ``expression`` is one; empty where the cell is."""
         return (
             frozenset((self.expression,))
             if name == "expression"
@@ -47,7 +47,7 @@ class Entry:
 class Vocabulary:
     """All entries in file order, with look-up by conditions (each distinct look-up is made once).
 
-    wordless: numbers of rows that have properties but no word (the published vocabulary has one); never drawn.
+    wordless: rows that have properties but no word (the published vocabulary has one).
     """
 
     columns: tuple[str, ...]
@@ -69,7 +69,7 @@ class Vocabulary:
         return self._selected[conditions]
 
     def literal(self, text: str) -> Entry:
-        """A literal string of a rule as an entry: with the properties of the word it spells, if it spells one."""
+        """A literal string as an entry, with the properties of the word that it spells, if any."""
         if text not in self._literals:
             readings = self._by_expression.get(text, ())
             names = {name for reading in readings for name in reading.properties}

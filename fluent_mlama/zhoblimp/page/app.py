@@ -28,16 +28,24 @@ GUIDE = Path(__file__).with_name("guide.md").read_text(encoding="utf-8")
 STYLE = """
 body { background: #fafafa }
 .mono, .rule-side textarea { font-family: ui-monospace, "Noto Sans Mono CJK SC", monospace; }
-.rule-row { display: grid; grid-template-columns: 1.5rem 1fr 1fr auto; gap: .25rem .5rem; align-items: start; }
+.rule-row {
+  display: grid; grid-template-columns: 1.5rem 1fr 1fr auto; gap: .25rem .5rem; align-items: start;
+}
 .rule-number { padding-top: .6rem; text-align: right; color: #555 }
 .rule-buttons { flex-wrap: nowrap }
 .pairs { border-collapse: collapse; font-size: 1rem }
-.pairs th, .pairs td { text-align: left; padding: .25rem .75rem .25rem 0; border-bottom: 1px solid #ddd; vertical-align: top }
+.pairs th, .pairs td {
+  text-align: left; padding: .25rem .75rem .25rem 0; border-bottom: 1px solid #ddd;
+  vertical-align: top
+}
 .pairs mark { background: #ffe08a; color: inherit }
-.guide table { border-collapse: collapse } .guide td, .guide th { border: 1px solid #ddd; padding: .2rem .5rem; text-align: left }
+.guide table { border-collapse: collapse }
+.guide td, .guide th { border: 1px solid #ddd; padding: .2rem .5rem; text-align: left }
 .guide > div { overflow-x: auto }
 @media (max-width: 700px) {
-  .rule-row { grid-template-columns: 1.5rem 1fr; border-bottom: 1px solid #ddd; padding-bottom: .5rem }
+  .rule-row {
+    grid-template-columns: 1.5rem 1fr; border-bottom: 1px solid #ddd; padding-bottom: .5rem
+  }
   .rule-side, .rule-buttons { grid-column: 2 } .rule-number { grid-row: 1 }
 }
 """
@@ -230,7 +238,7 @@ class Page:
         self.changed()
 
     def changed(self) -> None:
-        """Tell the person and the browser whether there is unsaved work, and whether the preview is out of date."""
+        """Show whether there is unsaved work and whether the preview is out of date."""
         self.show_state()
         self.preview.show_age()
         if self.bench.changed != self.warned:
@@ -257,7 +265,7 @@ def serve_page(folder: Path, port: int, score: Score) -> None:
     def page() -> None:
         Page(projects, score).build()
 
-    # A page of another site must not reach this one through a name that it points at 127.0.0.1 (DNS rebinding).
+    # DNS rebinding: another site must not reach this page through a name for 127.0.0.1.
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
     print(
         f"Minimal pairs: http://127.0.0.1:{port}  (projects in {folder}; stop with Ctrl+C)",

@@ -83,7 +83,7 @@ class Editor:
             value=rules[index],
             on_change=lambda event: self._write(index, side, event.value or ""),
         )
-        # A rule may be longer than the field is wide; the field grows with it, and a line end in it is a blank.
+        # The field grows with a long rule; a line end in it counts as a blank.
         self.fields[index, side] = box.props(
             "type=textarea autogrow dense outlined debounce=150 spellcheck=false"
         ).classes("w-full")

@@ -1,4 +1,4 @@
-"""Generated pairs with their differences marked, why draws were rejected, downloads, and scores from the embedded model."""
+"""Generated pairs with their differences marked, rejected draws, downloads, and scores."""
 
 from __future__ import annotations
 

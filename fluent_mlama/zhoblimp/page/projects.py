@@ -1,9 +1,10 @@
-"""Projects on disk: a folder each, with words, phrases and paradigms. Nothing outside the projects' folder is ever touched.
+"""Projects on disk: one folder each. Nothing outside the projects' folder is ever touched.
 
-    <projects>/<project>/vocabulary.tsv   phrases.json   paradigms/<uid>_<user>.json   .deleted/   what was deleted, dated
+    <projects>/<project>/vocabulary.tsv   phrases.json   paradigms/<uid>_<user>.json
+                         .deleted/        what was deleted, dated
 
-Every file is read with its revision (a digest of its bytes) and written only if it still has that revision, so that a
-second browser tab, or an editor, never loses what the first one wrote.
+Every file is read with its revision (a digest of its bytes) and written only if it still has that
+revision, so a second browser tab, or an editor, never loses what the first one wrote.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ class Stored:
 
 
 def check_name(name: str, what: str) -> str:
-    """The name if it is letters, digits, ``_``, ``-`` and ``.`` and begins with no dot or dash; else a ``UserError``."""
+    """The name, if it is letters, digits, ``_``, ``-`` and ``.``, not beginning with ``-.``."""
     if not _NAME.fullmatch(name) or name.endswith("."):
         raise UserError(
-            f"{what} '{name}' is no name; use letters A-Z, digits, '_', '-' and '.', beginning "
+            f"{what} '{name}' is not a name; use letters A-Z, digits, '_', '-' and '.', beginning "
             "with a letter or digit"
         )
     return name
@@ -64,7 +65,7 @@ class Projects:
         )
 
     def create(self, name: str, source: Path | None = None) -> None:
-        """A new project: with the words and phrases in ``source`` (and its paradigms), or an empty one. Never over another."""
+        """A new project with the content of ``source``, or an empty one; never over another."""
         place = self._place(name)
         if place.exists():
             raise UserError(f"project '{name}' exists already; choose another name")
@@ -166,7 +167,7 @@ class Projects:
         return place
 
     def _file(self, project: str, file: str) -> Path:
-        """Of the project's own files only: name checked, and no link that leads out of the projects' folder."""
+        """A file of the project: its name is checked, and it is not a link out of the folder."""
         folder = self._existing(project)
         path = (
             folder / "paradigms" if file.endswith(".json") and file != "phrases.json" else folder

@@ -1,4 +1,4 @@
-"""Vocabulary and phrases: looked at as a table, edited as text, checked at every keystroke, used at once, saved on demand."""
+"""Vocabulary and phrases: edited as text, checked at every keystroke, saved on demand."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class WordsTab:
 
     @ui.refreshable_method
     def form(self) -> None:
-        """A field a column, which add one row to the text; and a field for one more column (a browser's field takes no tab)."""
+        """Fields for one more word and one more column (a browser's text field takes no tab)."""
         columns = self.bench.vocabulary.columns
         with ui.row().classes("w-full gap-2"):
             boxes = [ui.input(name).props("dense outlined").classes("w-32") for name in columns]

@@ -1,4 +1,4 @@
-"""What one browser tab has open: a project, its words and phrases, one paradigm as it is being written.
+"""What one browser tab has open: a project, its words and phrases, a paradigm being written.
 
 There is no user interface here. A draft says what each row means now and what it would generate.
 """
@@ -31,7 +31,7 @@ from fluent_mlama.zhoblimp.vocabulary import Vocabulary, parse_vocabulary
 
 VOCABULARY, PHRASES = "vocabulary.tsv", "phrases.json"
 _REFERENCE = re.compile(
-    r"(?<!\S)((?:mPos|mmPos|gPos|matchedPosition|mismatchedPosition|goodPosition):)([0-9]{1,9})(?!\S)"
+    r"(?<!\S)((?:mPos|mmPos|gPos|(?:mis)?matchedPosition|goodPosition):)([0-9]{1,9})(?!\S)"
 )
 MOST_PAIRS = 1000
 MOST_ATTEMPTS = 1000
@@ -373,7 +373,7 @@ class Workbench:
         self.draft = self.history.pop()
 
     def _rearrange(self, order: Sequence[int | None]) -> None:
-        """Put the old rows in this order (None: an empty one); agreements go on pointing at the same rows."""
+        """Put the old rows in this order (None: an empty one); agreements keep their rows."""
         self.history.append(copy.deepcopy(self.draft))
         places: dict[int, int | None] = dict.fromkeys(range(len(self.draft.good)))
         places |= {old: new for new, old in enumerate(order) if old is not None}
