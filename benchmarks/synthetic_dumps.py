@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fluent_mlama.records.dump import SCORES_COLUMNS, Dump, scores_path, write_dump, write_scores
+from fluent_mlama.records.dump import Dump, write_dump
+from fluent_mlama.records.scores import COLUMNS, scores_path, write_scores
 
 VERBALISATIONS = ("template", "gt", "chatgpt")
 LABELS = (
@@ -103,7 +104,7 @@ def write_scores_beside(dump: Dump, folder: Path, distractors: int = 8) -> None:
                         logprob,
                     )
                 )
-    write_scores(scores_path(folder / dump.name), pd.DataFrame(rows, columns=list(SCORES_COLUMNS)))
+    write_scores(scores_path(folder / dump.name), pd.DataFrame(rows, columns=list(COLUMNS)))
 
 
 def write_folder(

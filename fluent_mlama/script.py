@@ -178,7 +178,7 @@ def check_models(waiting: Sequence[Settings]) -> list[str]:
 
 def unranked(asked: Run, processors: Sequence[Processor], model: AskedModel) -> list[Processor]:
     """The files that are not ranked yet; an output folder that cannot take them is a ``UserError`` before any model is loaded."""
-    from fluent_mlama.files import check_writable
+    from fluent_mlama.records.atomic import check_writable
     from fluent_mlama.runner.run import tidy
 
     settings = asked.settings

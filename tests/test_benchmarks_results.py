@@ -14,8 +14,9 @@ from benchmarks import results
 from benchmarks.synthetic_dumps import synthetic_dump, write_scores_beside
 from fluent_mlama import stats
 from fluent_mlama.console import UserError
-from fluent_mlama.records.benchmark import format_table, read_table
-from fluent_mlama.records.dump import read_scores, scores_path, write_dump, write_scores
+from fluent_mlama.records.dump import write_dump
+from fluent_mlama.records.scores import read_scores, scores_path, write_scores
+from fluent_mlama.records.table import format_table, read_table
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,6 @@ from stand_in import StandInScorer
 from statsmodels.stats.proportion import proportion_confint
 
 from fluent_mlama.data import DATA, GENDERED_FORMS
-from fluent_mlama.files import open_source
 from fluent_mlama.fluency.gender import (
     GENDERED_PHRASEBOOKS,
     PERSON_RELATIONS,
@@ -27,8 +26,10 @@ from fluent_mlama.fluency.gender import (
 from fluent_mlama.grammeval import QECheck, main
 from fluent_mlama.processor import Processor
 from fluent_mlama.ranking.settings import Settings
-from fluent_mlama.records.benchmark import read_benchmark, read_table
+from fluent_mlama.records.benchmark import read_benchmark
 from fluent_mlama.records.dump import write_dump
+from fluent_mlama.records.source import open_source
+from fluent_mlama.records.table import read_table
 from fluent_mlama.translating.phrasebook import CHOICE, read_choice, read_patterns
 
 

@@ -32,8 +32,8 @@ from fluent_mlama.fluency.judges import (
 from fluent_mlama.fluency.score_files import ScoreFiles, judge_table
 from fluent_mlama.grammeval import QECheck, main
 from fluent_mlama.linking import Unigrams
-from fluent_mlama.records.benchmark import read_table
 from fluent_mlama.records.dump import write_dump
+from fluent_mlama.records.table import read_table
 from fluent_mlama.reporting.loading import DumpFolder, rank_table
 from fluent_mlama.scoring.contract import Candidate, Request
 

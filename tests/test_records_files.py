@@ -8,15 +8,13 @@ import pandas as pd
 import pytest
 
 from fluent_mlama.console import UserError
-from fluent_mlama.files import open_source
 from fluent_mlama.records.benchmark import (
     find_benchmarks,
-    format_table,
     make_benchmark,
     read_benchmark,
     write_benchmark,
 )
-from fluent_mlama.records.dump import find_dumps, format_dump, read_dump, read_scores, write_scores
+from fluent_mlama.records.dump import find_dumps, format_dump, read_dump
 from fluent_mlama.records.run import (
     RunRecord,
     file_sha256,
@@ -25,6 +23,9 @@ from fluent_mlama.records.run import (
     run_path,
     write_run,
 )
+from fluent_mlama.records.scores import read_scores, write_scores
+from fluent_mlama.records.source import open_source
+from fluent_mlama.records.table import format_table
 
 COUNTS = {"stats.zip": 91, "stats_wide.zip": 30}
 WITH_CARRIAGE_RETURNS = {

@@ -29,7 +29,8 @@ from fluent_mlama.ranking.ranks import TiedRank, Ties, tied_rank
 from fluent_mlama.ranking.task import Choice, Question, Task, cells_by_row, cut
 from fluent_mlama.ranking.text import Frame, comparable, names_object, read_frame
 from fluent_mlama.records.benchmark import Benchmark
-from fluent_mlama.records.dump import DISTRACTOR_COUNT, Role, dump_columns
+from fluent_mlama.records.dump import DISTRACTOR_COUNT, dump_columns
+from fluent_mlama.records.scores import Role
 from fluent_mlama.scoring.contract import Candidate, Request
 
 EDITION = 2

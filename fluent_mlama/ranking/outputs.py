@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from fluent_mlama.console import UserError
-from fluent_mlama.files import Source, open_source, write_text
 from fluent_mlama.json_text import parse_json
 from fluent_mlama.ranking.corrected import Valid, valid_objects
 from fluent_mlama.ranking.dumping import EDITIONS
 from fluent_mlama.ranking.settings import Settings
+from fluent_mlama.records.atomic import write_text
 from fluent_mlama.records.benchmark import Benchmark, find_benchmarks, read_benchmark
-from fluent_mlama.records.dump import dump_name, find_dumps, scores_path
+from fluent_mlama.records.dump import dump_name, find_dumps
 from fluent_mlama.records.run import (
     NOT_AS_WRITTEN,
     RunRecord,
@@ -32,6 +32,8 @@ from fluent_mlama.records.run import (
     read_run,
     run_path,
 )
+from fluent_mlama.records.scores import scores_path
+from fluent_mlama.records.source import Source, open_source
 from fluent_mlama.runner.locks import is_locked, locked
 from fluent_mlama.runner.packs import forget_packs
 from fluent_mlama.scoring.contract import ScorerDescription
@@ -105,7 +107,7 @@ class Outputs:
         """``UserError`` where a folder stands in place of a file, or a file in place of the packs' folder."""
         for path in self.files():
             if path.is_dir():
-                raise UserError(f"cannot write {path}: it is a folder; move it away")
+                raise UserError(f"cannot write {path}: a folder stands there; move it away")
         if self.packs.is_file():
             raise UserError(
                 f"{self.packs} is a file, where the folder of an unfinished run's packs should be; move it away"

@@ -17,7 +17,8 @@ import pandas as pd
 
 from fluent_mlama.console import UserError
 from fluent_mlama.records.benchmark import Benchmark
-from fluent_mlama.records.dump import NEUTRAL, SCORES_COLUMNS, ProtocolName, Role
+from fluent_mlama.records.dump import ProtocolName
+from fluent_mlama.records.scores import COLUMNS, NEUTRAL, Role
 from fluent_mlama.scoring.contract import Candidate, Plan, Request, RequestScore, Tokenisation
 
 
@@ -143,9 +144,7 @@ def score_table(
                 part.token_ids, part.token_logprobs, part.tail_tokens, part.logprob,
             )  # fmt: skip
             rows.append(row if neutral is None else (*row, neutral[candidate]))
-    return pd.DataFrame(
-        rows, columns=[*SCORES_COLUMNS, *([] if neutral is None else [NEUTRAL.name])]
-    )
+    return pd.DataFrame(rows, columns=[*COLUMNS, *([] if neutral is None else [NEUTRAL.name])])
 
 
 def count_straddling(scores: Mapping[int, RequestScore]) -> int:

@@ -17,8 +17,8 @@ from typing import Any
 
 from fluent_mlama import __version__
 from fluent_mlama.console import UserError
-from fluent_mlama.files import write_text
 from fluent_mlama.json_text import parse_json
+from fluent_mlama.records.atomic import write_text
 
 SUFFIX = ".run.json"
 NOT_AS_WRITTEN = (

@@ -13,9 +13,10 @@ import pandas as pd
 from cyclopts import Parameter
 
 from fluent_mlama.console import note
-from fluent_mlama.files import Source, open_source, write_text
 from fluent_mlama.options import Benchmarks, File
-from fluent_mlama.records.benchmark import format_table
+from fluent_mlama.records.atomic import write_text
+from fluent_mlama.records.source import Source, open_source
+from fluent_mlama.records.table import format_table
 from fluent_mlama.reporting.audit_page import advice_page, overview
 from fluent_mlama.reporting.audit_ranks import (
     against_wide,

@@ -20,8 +20,9 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from fluent_mlama.console import UserError, note
-from fluent_mlama.files import check_writable, open_source, write_text
 from fluent_mlama.options import File, Seed
+from fluent_mlama.records.atomic import check_writable, write_text
+from fluent_mlama.records.source import open_source
 from fluent_mlama.reporting.compare import pair_folders
 from fluent_mlama.reporting.comparing import Settings, compare_pairs
 from fluent_mlama.reporting.comparison_tables import main_figures

@@ -18,7 +18,6 @@ from cyclopts import Parameter, Token
 from tabulate import tabulate
 
 from fluent_mlama.console import UserError, note, progress
-from fluent_mlama.files import check_writable, open_source, write_text
 from fluent_mlama.linking import (
     NAMES,
     Linking,
@@ -32,16 +31,14 @@ from fluent_mlama.ranking.dumping import TIE_NAMES, TIES, dump_of_scores
 from fluent_mlama.ranking.ranks import Ties
 from fluent_mlama.ranking.relinking import RELINKED, columns_for, for_protocol, relink, without
 from fluent_mlama.ranking.settings import Settings
+from fluent_mlama.records.atomic import check_writable, write_text
 from fluent_mlama.records.dump import (
-    NEUTRAL,
     Dump,
     ProtocolName,
     dump_columns,
     find_dumps,
     format_dump,
     read_dump,
-    read_scores,
-    scores_path,
 )
 from fluent_mlama.records.run import (
     NOT_AS_WRITTEN,
@@ -51,6 +48,8 @@ from fluent_mlama.records.run import (
     run_path,
     write_run,
 )
+from fluent_mlama.records.scores import NEUTRAL, read_scores, scores_path
+from fluent_mlama.records.source import open_source
 
 COUNTS = "counts"
 LOGPROB = parse_linking("lp")

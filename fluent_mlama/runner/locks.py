@@ -14,7 +14,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from fluent_mlama.console import UserError, note
-from fluent_mlama.files import new_folders
+from fluent_mlama.records.atomic import new_folders
 
 _NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL}
 _told: set[Path] = set()

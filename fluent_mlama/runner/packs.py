@@ -19,8 +19,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fluent_mlama.files import write_bytes, write_text
 from fluent_mlama.json_text import parse_json
+from fluent_mlama.records.atomic import write_bytes, write_text
 from fluent_mlama.scoring.contract import CandidateScore, Plan, RequestScore, ScorerDescription
 
 _PLAN = "plan.json"
