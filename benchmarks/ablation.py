@@ -23,12 +23,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.ablation_steps import PASSES, STEPS, make_ladder, read_ranks
 from fluent_mlama import __version__
 from fluent_mlama.console import UserError, note, progress, run_main
-from fluent_mlama.records.atomic import write_text
+from fluent_mlama.files import open_source, write_text
 from fluent_mlama.records.benchmark import TEMPLATE, Benchmark, find_benchmarks, read_benchmark
-from fluent_mlama.records.source import open_source
 from fluent_mlama.reporting.inference import STATEMENT, Interval, Scale, intervals
 from fluent_mlama.reporting.paired import find_design
-from fluent_mlama.runner.packs import PackStore, fingerprint
+from fluent_mlama.runner.run import PackStore, fingerprint
 from fluent_mlama.scoring.contract import RequestScore, Scorer
 
 ROOT = Path(__file__).resolve().parent.parent

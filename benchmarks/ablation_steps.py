@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 from fluent_mlama.ranking.corrected import (
     CandidateSet,
+    Frame,
     choices_of,
+    comparable,
     gather_candidates,
     select_frames,
     valid_objects,
 )
 from fluent_mlama.ranking.paper import Forms, gather_forms, select_rows
-from fluent_mlama.ranking.ranks import stable_ranks, tied_rank
-from fluent_mlama.ranking.task import cells_by_row
-from fluent_mlama.ranking.text import Frame, comparable
+from fluent_mlama.ranking.task import cells_by_row, stable_ranks, tied_rank
 from fluent_mlama.records.benchmark import TEMPLATE, Benchmark
 from fluent_mlama.scoring.contract import Arithmetic, Candidate, Request, RequestScore, Tokenisation
 

@@ -25,9 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.synthetic_dumps import write_folder
 from fluent_mlama.console import UserError, note, run_main
-from fluent_mlama.records.atomic import write_bytes, write_text
-from fluent_mlama.records.dump import find_dumps
-from fluent_mlama.records.source import open_source
+from fluent_mlama.files import open_source, write_bytes, write_text
+from fluent_mlama.records.results import find_dumps
 
 ROOT = Path(__file__).resolve().parent.parent
 DUMPS = ROOT.parent / "shared" / "data" / "fluent_mlama" / "stats.zip"

@@ -33,9 +33,9 @@ from benchmarks.locating_data import (
     swapped_rows,
 )
 from fluent_mlama.console import mark_span, progress, run_main
+from fluent_mlama.files import open_source
 from fluent_mlama.locating import Locator, Outcome
 from fluent_mlama.records.benchmark import Benchmark, find_benchmarks, read_benchmark
-from fluent_mlama.records.source import open_source
 
 SWAPPED_ROWS = 60
 """Rows of a file that get another object's names."""

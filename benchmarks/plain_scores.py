@@ -21,10 +21,10 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from fluent_mlama.console import progress, run_main, split_list
+from fluent_mlama.files import open_source
 from fluent_mlama.ranking.paper import paper_task
-from fluent_mlama.ranking.ranks import stable_ranks
+from fluent_mlama.ranking.task import stable_ranks
 from fluent_mlama.records.benchmark import read_benchmark
-from fluent_mlama.records.source import open_source
 from fluent_mlama.scoring.causal import CausalScorer, load_scorer
 from fluent_mlama.scoring.contract import Request, RequestScore
 

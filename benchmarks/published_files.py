@@ -18,12 +18,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from fluent_mlama.console import progress, run_main
+from fluent_mlama.files import open_source
 from fluent_mlama.processor import Processor
 from fluent_mlama.ranking.settings import Settings
 from fluent_mlama.records.benchmark import find_benchmarks, read_benchmark
-from fluent_mlama.records.dump import Dump, dump_columns, read_dump, with_row_numbers
-from fluent_mlama.records.run import read_run
-from fluent_mlama.records.source import open_source
+from fluent_mlama.records.results import Dump, dump_columns, read_dump, read_run, with_row_numbers
 from fluent_mlama.scoring.causal import load_scorer
 
 IRREGULAR = {

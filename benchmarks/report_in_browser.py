@@ -18,7 +18,7 @@ from benchmarks.headless import CHROMIUM, browser, visit
 from benchmarks.synthetic_dumps import VERBALISATIONS, write_folder
 from fluent_mlama import stats
 from fluent_mlama.console import UserError, run_main
-from fluent_mlama.records.atomic import write_text
+from fluent_mlama.files import write_text
 
 QUERIES = ("s", "subject 12", "novy bor", "北京", "no such thing anywhere")
 LANGUAGES = ("ru", "cs", "uk", "hr", "es")

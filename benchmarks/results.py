@@ -26,9 +26,8 @@ from PIL import Image
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from fluent_mlama.console import UserError, run_main
-from fluent_mlama.records.run import read_run
-from fluent_mlama.records.scores import SUFFIX, read_scores
-from fluent_mlama.records.table import read_table
+from fluent_mlama.files import read_table
+from fluent_mlama.records.results import SCORES_SUFFIX, read_run, read_scores
 
 SHIPPED = ("stats/starter", "stats_wide/starter", "tables/starter", "graphs/starter", "docs/report")
 GAP = 5e-4
@@ -112,7 +111,7 @@ def files(root: Path) -> set[str]:
 
 def differences(shipped: Path, made: Path, gaps: list[float]) -> Iterator[str]:
     """What differs in one file beyond what another machine may change; gaps of log-probabilities are added to the list."""
-    if shipped.name.endswith(SUFFIX):
+    if shipped.name.endswith(SCORES_SUFFIX):
         yield from _cells(read_scores(shipped), read_scores(made), gaps)
     elif shipped.name.endswith(".run.json"):
         before, now = (without_paths(read_run(path).signature) for path in (shipped, made))

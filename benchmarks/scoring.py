@@ -26,10 +26,9 @@ from benchmarks.scoring_parts import own, peers
 from benchmarks.scoring_parts.report import write_report
 from benchmarks.scoring_parts.worker import Worker
 from fluent_mlama.console import UserError, note, run_main
+from fluent_mlama.files import Source, open_source, write_text
 from fluent_mlama.ranking.paper import gather_forms, select_rows
-from fluent_mlama.records.atomic import write_text
 from fluent_mlama.records.benchmark import read_benchmark
-from fluent_mlama.records.source import Source, open_source
 from fluent_mlama.scoring.causal import CPU_TOKEN_BUDGET
 from fluent_mlama.scoring.embedded import embedded_model_folder
 

@@ -21,7 +21,7 @@ from tabulate import tabulate
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from fluent_mlama.console import progress, run_main
-from fluent_mlama.records.atomic import write_text
+from fluent_mlama.files import write_text
 from fluent_mlama.reporting.inference import Design, Floats, Scale, intervals, number, sign_flips
 from fluent_mlama.reporting.loading import open_dumps
 from fluent_mlama.reporting.paired import fact_ranks, find_design

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fluent_mlama.records.dump import Dump, write_dump
-from fluent_mlama.records.scores import COLUMNS, scores_path, write_scores
+from fluent_mlama.records.results import COLUMNS, Dump, scores_path, write_dump, write_scores
 
 VERBALISATIONS = ("template", "gt", "chatgpt")
 LABELS = (

@@ -21,11 +21,11 @@ from cyclopts import Parameter, Token
 
 from fluent_mlama.command_line import run_command
 from fluent_mlama.console import UserError, note, progress_bar
+from fluent_mlama.files import check_writable
 from fluent_mlama.languages import language
 from fluent_mlama.locating import Locator
 from fluent_mlama.options import File, Langs, Relations, whole_number
 from fluent_mlama.reader import MLama, fill_template
-from fluent_mlama.records.atomic import check_writable
 from fluent_mlama.records.benchmark import (
     Benchmark,
     benchmark_name,

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fluent_mlama.console import UserError, note, plain_number
-from fluent_mlama.json_text import parse_json
+from fluent_mlama.files import parse_json
 
 Floats = NDArray[np.float64]
 

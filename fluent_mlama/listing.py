@@ -31,10 +31,9 @@ def list_benchmarks(
     """
     from tabulate import tabulate
 
+    from fluent_mlama.files import by_number, open_source
     from fluent_mlama.languages import is_known, language
     from fluent_mlama.records.benchmark import find_benchmarks, read_benchmark
-    from fluent_mlama.records.names import by_number
-    from fluent_mlama.records.source import open_source
 
     source = open_source(data)
     found = find_benchmarks(source)

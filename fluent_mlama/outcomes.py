@@ -31,8 +31,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from fluent_mlama.console import UserError
-from fluent_mlama.json_text import parse_json
-from fluent_mlama.records.atomic import write_bytes
+from fluent_mlama.files import parse_json, write_bytes
 
 FILE = "outcomes.parquet"
 TEXTS = ("part", "stratum", "item", "cluster_1", "cluster_2", "condition")

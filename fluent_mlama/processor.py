@@ -16,22 +16,26 @@ from pathlib import Path
 from typing import Any
 
 from fluent_mlama.console import UserError, note
+from fluent_mlama.files import open_source, write_text
 from fluent_mlama.ranking.corrected import corrected_task, sampling_of
-from fluent_mlama.ranking.dumping import TIE_NAMES, TIES, dump_of_scores
 from fluent_mlama.ranking.outputs import (
+    TIE_NAMES,
+    TIES,
     Folder,
     Found,
     Model,
     Outputs,
     State,
+    Summary,
     changed_dumps,
+    dump_of_scores,
     find_outputs,
     outputs_of,
     rules_of,
+    summarise,
 )
 from fluent_mlama.ranking.paper import paper_task
 from fluent_mlama.ranking.settings import Settings
-from fluent_mlama.ranking.summary import Summary, summarise
 from fluent_mlama.ranking.task import (
     Task,
     choose_verbalisations,
@@ -39,12 +43,17 @@ from fluent_mlama.ranking.task import (
     count_straddling,
     score_table,
 )
-from fluent_mlama.records.atomic import write_text
 from fluent_mlama.records.benchmark import Benchmark
-from fluent_mlama.records.dump import format_dump, read_dump
-from fluent_mlama.records.run import RunRecord, file_sha256, read_run, run_path, write_run
-from fluent_mlama.records.scores import write_scores
-from fluent_mlama.records.source import open_source
+from fluent_mlama.records.results import (
+    RunRecord,
+    file_sha256,
+    format_dump,
+    read_dump,
+    read_run,
+    run_path,
+    write_run,
+    write_scores,
+)
 from fluent_mlama.runner.run import OnItems, Packs, run_job
 from fluent_mlama.scoring.contract import Plan, RequestScore, Scorer, ScorerDescription
 

@@ -22,12 +22,11 @@ from cyclopts import Parameter
 from fluent_mlama.command_line import Commands
 from fluent_mlama.console import UserError, note, progress
 from fluent_mlama.data import STARTER, shipped
+from fluent_mlama.files import Source, by_number, open_source
 from fluent_mlama.languages import OFFICIAL_LANGUAGES, is_known, language
 from fluent_mlama.options import Count, Langs, Relations, Seed
 from fluent_mlama.records.download import download
 from fluent_mlama.records.facts import Facts, Triple, read_facts, read_templates
-from fluent_mlama.records.names import by_number
-from fluent_mlama.records.source import Source, open_source
 
 TEMPLATES = "templates.jsonl"
 PUBLISHED_URL = "https://cistern.cis.lmu.de/mlama/mlama1.1.zip"

@@ -27,9 +27,8 @@ from fluent_mlama.runner.models import each_model, require_all
 
 if TYPE_CHECKING:
     from fluent_mlama.processor import Processor
-    from fluent_mlama.ranking.outputs import AskedModel
+    from fluent_mlama.ranking.outputs import AskedModel, Summary
     from fluent_mlama.ranking.settings import Settings
-    from fluent_mlama.ranking.summary import Summary
     from fluent_mlama.records.benchmark import Benchmark
     from fluent_mlama.scoring.contract import Scorer
 
@@ -110,8 +109,7 @@ def rank_files(
 
 def rank(asked: Run, benchmarks: Sequence[Benchmark]) -> list[Summary]:
     """Rank every file that was asked for and is not ranked yet, then say what all of them show."""
-    from fluent_mlama.ranking.outputs import asked_model
-    from fluent_mlama.ranking.summary import format_summaries
+    from fluent_mlama.ranking.outputs import asked_model, format_summaries
     from fluent_mlama.runner.run import run_jobs
 
     processors = open_processors(asked, benchmarks)
@@ -132,8 +130,7 @@ def rank(asked: Run, benchmarks: Sequence[Benchmark]) -> list[Summary]:
 
 def rank_models(asked: Run, models: Sequence[Settings]) -> int:
     """Rank with each model in turn, one in memory at a time; where one fails the others go on, and the end tells of it."""
-    from fluent_mlama.ranking.outputs import asked_model
-    from fluent_mlama.ranking.summary import format_side_by_side
+    from fluent_mlama.ranking.outputs import asked_model, format_side_by_side
 
     benchmarks, turns = asked.data.benchmarks(), [asked.by(settings) for settings in models]
     waiting = [
@@ -178,7 +175,7 @@ def check_models(waiting: Sequence[Settings]) -> list[str]:
 
 def unranked(asked: Run, processors: Sequence[Processor], model: AskedModel) -> list[Processor]:
     """The files that are not ranked yet; an output folder that cannot take them is a ``UserError`` before any model is loaded."""
-    from fluent_mlama.records.atomic import check_writable
+    from fluent_mlama.files import check_writable
     from fluent_mlama.runner.run import tidy
 
     settings = asked.settings
@@ -199,7 +196,7 @@ def tell_untouched(
     processors: Sequence[Processor], ranked: Sequence[Processor], model: AskedModel
 ) -> None:
     """Say which dumps were there already, and which of them are not as they were written."""
-    from fluent_mlama.records.run import NOT_AS_WRITTEN
+    from fluent_mlama.records.results import NOT_AS_WRITTEN
 
     untouched = [one for one in processors if one not in ranked]
     if untouched:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluent_mlama.records.run import RunRecord
+from fluent_mlama.records.results import RunRecord
 from fluent_mlama.scoring.contract import ScorerDescription
 
 

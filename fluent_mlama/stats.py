@@ -73,6 +73,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         f"{_HERE}.planning:plan",
         "how small a difference an experiment could find, before any model is loaded",
     ),
+    "export": (
+        f"{_HERE}.experiment:export",
+        "one row per item and condition for other tools: CSV, JSON lines, a Hugging Face dataset",
+    ),
     "report": (f"{_HERE}.report:report", "one self-contained HTML file of everything"),
 }
 _COMMANDS = Commands("stats.py", __doc__, COMMANDS)

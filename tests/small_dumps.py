@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fluent_mlama.records.dump import Dump, dump_columns, write_dump
+from fluent_mlama.records.results import Dump, dump_columns, write_dump
 
 CITIES = (
     "Avel",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -62,6 +63,10 @@ class StandInScorer:
             tuple(numbers[start : start + PACK_SIZE]) for start in range(0, len(numbers), PACK_SIZE)
         )
         return Plan(tuple(requests), tokenisation, packs, unscorable)
+
+    def score_packs(self, plan: Any, numbers: Any, arithmetic: Any = "float32") -> Any:
+        for number in numbers:
+            yield number, self.score_pack(plan, number, arithmetic)
 
     def score_pack(
         self, plan: Plan, number: int, arithmetic: Arithmetic = "float32"

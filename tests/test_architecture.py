@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import re
 import subprocess
 import sys
@@ -17,7 +18,7 @@ FLOOR = {
     "console",
     "command_line",
     "commands",
-    "json_text",
+    "files",
     "languages",
     "options",
     "patience",
@@ -128,6 +129,22 @@ def test_rooms_import_only_what_the_plan_allows(root: Path) -> None:
     assert violations(root) == []
 
 
+def test_no_circles_between_files(root: Path) -> None:
+    """Modules that are imported when another one is (imports inside functions are no circle)."""
+    sorter = graphlib.TopologicalSorter[str]()
+    modules = {
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in source_files(root)
+        if path.is_relative_to(root / PACKAGE)
+    }
+    for module, path in modules.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+                sorter.add(module, *(names & modules.keys()) - {module})
+    sorter.prepare()  # a CycleError names the files
+
+
 def test_every_room_of_the_plan_stands_in_the_architecture_page(root: Path) -> None:
     page = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
     for room in ALLOWED:
@@ -174,11 +191,11 @@ CASE_OF_ITS_OWN = {
     "fluent_mlama/translating/codes.py": "language codes",
     "fluent_mlama/translating/google.py": "an error message of a service",
     "fluent_mlama/reporting/audit_text.py": "English keys of a translator's request",
-    "fluent_mlama/records/names.py": "device names of Windows",
+    "fluent_mlama/files.py": "device names of Windows",
     "fluent_mlama/records/download.py": "hexadecimal digits",
     "fluent_mlama/ranking/models.py": "file suffixes; file systems know no language",
     "fluent_mlama/ranking/settings.py": "file names",
-    "fluent_mlama/scoring/text_tokens.py": "how tokenizers written in Python fold case",
+    "fluent_mlama/scoring/tokens.py": "how tokenizers written in Python fold case",
     "fluent_mlama/fluency/judges.py": "file names and error messages",
     "fluent_mlama/scoring/failures.py": "error messages",
     "fluent_mlama/scoring/identity.py": "file suffixes",

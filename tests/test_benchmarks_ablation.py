@@ -8,10 +8,10 @@ import pandas as pd
 
 from benchmarks.ablation import make_table, rank_everything
 from benchmarks.ablation_steps import STEPS
+from fluent_mlama.files import open_source
 from fluent_mlama.processor import Processor
 from fluent_mlama.ranking.settings import Settings
-from fluent_mlama.records.dump import read_dump
-from fluent_mlama.records.source import open_source
+from fluent_mlama.records.results import read_dump
 from tests.stand_in import StandInScorer, city_benchmark
 
 NAME = "cs_P19_template_gt.tsv"

@@ -14,9 +14,8 @@ from benchmarks import results
 from benchmarks.synthetic_dumps import synthetic_dump, write_scores_beside
 from fluent_mlama import stats
 from fluent_mlama.console import UserError
-from fluent_mlama.records.dump import write_dump
-from fluent_mlama.records.scores import read_scores, scores_path, write_scores
-from fluent_mlama.records.table import format_table, read_table
+from fluent_mlama.files import format_table, read_table
+from fluent_mlama.records.results import read_scores, scores_path, write_dump, write_scores
 
 
 @pytest.fixture(scope="module")

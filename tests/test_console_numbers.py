@@ -6,8 +6,8 @@ import pytest
 from cyclopts import Token
 
 from fluent_mlama.console import plain_number
+from fluent_mlama.files import by_number
 from fluent_mlama.options import cutoff_list, whole_number
-from fluent_mlama.records.names import by_number
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,7 @@ from fluent_mlama.cpopqa.items import numbered, read_items
 from fluent_mlama.cpopqa.parsing import parse
 from fluent_mlama.cpopqa.rank import Ranking, chosen, prompts, request_of, values
 from fluent_mlama.cpopqa.writing import Writer, cut
-from fluent_mlama.runner.locks import Busy, locked
-from fluent_mlama.runner.run import run_job
+from fluent_mlama.runner.run import Busy, locked, run_job
 from fluent_mlama.scoring.models import LoadedModel
 from tests.stand_in import StandInScorer
 from tests.tiny import byte_level_tokenizer, plain_scores, tiny_model, tiny_scorer

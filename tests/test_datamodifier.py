@@ -19,10 +19,9 @@ from werkzeug import Request, Response
 
 from fluent_mlama.console import UserError
 from fluent_mlama.datamodifier import DataModifier, main
+from fluent_mlama.files import open_source, read_table
 from fluent_mlama.records.benchmark import is_usable, read_benchmark
 from fluent_mlama.records.few_shot import read_few_shot
-from fluent_mlama.records.source import open_source
-from fluent_mlama.records.table import read_table
 from fluent_mlama.translating.file import FileTranslator
 from fluent_mlama.translating.wikidata import Names
 from tests.translating_world import (

@@ -13,9 +13,9 @@ import pytest
 from rapidfuzz.distance import Levenshtein
 
 from fluent_mlama.datamodifier import DataModifier
+from fluent_mlama.files import open_source
 from fluent_mlama.reader import MLama
 from fluent_mlama.records.benchmark import ERROR, find_benchmarks, read_benchmark
-from fluent_mlama.records.source import open_source
 from fluent_mlama.translating.document import DocumentTranslator
 from fluent_mlama.translating.wikidata import Names
 

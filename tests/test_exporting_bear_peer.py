@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from fluent_mlama import script
+from fluent_mlama.files import open_source
 from fluent_mlama.ranking.corrected import corrected_task
 from fluent_mlama.ranking.task import Question
 from fluent_mlama.records.benchmark import read_benchmark
-from fluent_mlama.records.source import open_source
 from fluent_mlama.scoring.causal import CausalScorer
 from tests.peers import peers_python, run_peer
 

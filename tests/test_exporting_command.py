@@ -16,11 +16,10 @@ from fluent_mlama.exporting.bear import export_bear, pattern_of
 from fluent_mlama.exporting.facts import Facts, gather_facts
 from fluent_mlama.exporting.harness import common_separator, document, export_harness
 from fluent_mlama.exporting.huggingface import export_huggingface
+from fluent_mlama.files import open_source, read_table
 from fluent_mlama.ranking.corrected import corrected_ranks, corrected_task
 from fluent_mlama.ranking.task import score_table
 from fluent_mlama.records.benchmark import make_benchmark, read_benchmark, write_benchmark
-from fluent_mlama.records.source import open_source
-from fluent_mlama.records.table import read_table
 from tests.stand_in import StandInScorer
 
 STARTER = Path(__file__).resolve().parent.parent / "fixed_data" / "starter"

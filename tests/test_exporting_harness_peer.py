@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from fluent_mlama import script
+from fluent_mlama.files import open_source
 from fluent_mlama.ranking.corrected import corrected_ranks, corrected_task
 from fluent_mlama.ranking.task import Question, score_table
 from fluent_mlama.records.benchmark import read_benchmark
-from fluent_mlama.records.source import open_source
 from fluent_mlama.scoring.causal import CausalScorer
 from tests.peers import peers_python, run_peer
 

@@ -10,8 +10,7 @@ from fluent_mlama import stats
 from fluent_mlama.console import UserError
 from fluent_mlama.processor import Processor
 from fluent_mlama.ranking.settings import Settings
-from fluent_mlama.records.run import run_path
-from fluent_mlama.records.scores import scores_path
+from fluent_mlama.records.results import run_path, scores_path
 from fluent_mlama.reporting.loading import DumpFolder
 from tests.fault_world import flip_bit, read_only
 from tests.stand_in import StandInScorer, city_benchmark

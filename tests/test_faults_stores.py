@@ -16,7 +16,7 @@ from fluent_mlama.console import UserError
 from fluent_mlama.cpopqa.answers import Store as Answers
 from fluent_mlama.mlama.query import Options, query
 from fluent_mlama.reader import MLama
-from fluent_mlama.records.run import file_sha256, run_path
+from fluent_mlama.records.results import file_sha256, run_path
 from fluent_mlama.runner.run import run_job
 from fluent_mlama.scoring import embedded
 from fluent_mlama.translating.backend import Answer

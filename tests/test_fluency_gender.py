@@ -15,6 +15,7 @@ from stand_in import StandInScorer
 from statsmodels.stats.proportion import proportion_confint
 
 from fluent_mlama.data import DATA, GENDERED_FORMS
+from fluent_mlama.files import open_source, read_table
 from fluent_mlama.fluency.gender import (
     GENDERED_PHRASEBOOKS,
     PERSON_RELATIONS,
@@ -27,9 +28,7 @@ from fluent_mlama.grammeval import QECheck, main
 from fluent_mlama.processor import Processor
 from fluent_mlama.ranking.settings import Settings
 from fluent_mlama.records.benchmark import read_benchmark
-from fluent_mlama.records.dump import write_dump
-from fluent_mlama.records.source import open_source
-from fluent_mlama.records.table import read_table
+from fluent_mlama.records.results import write_dump
 from fluent_mlama.translating.phrasebook import CHOICE, read_choice, read_patterns
 
 

@@ -19,6 +19,7 @@ from small_dumps import small_dump, write_small_dumps
 from stand_in import StandInScorer
 
 from fluent_mlama.console import UserError
+from fluent_mlama.files import read_table
 from fluent_mlama.fluency.judges import (
     CIRCULAR,
     CometJudge,
@@ -32,8 +33,7 @@ from fluent_mlama.fluency.judges import (
 from fluent_mlama.fluency.score_files import ScoreFiles, judge_table
 from fluent_mlama.grammeval import QECheck, main
 from fluent_mlama.linking import Unigrams
-from fluent_mlama.records.dump import write_dump
-from fluent_mlama.records.table import read_table
+from fluent_mlama.records.results import write_dump
 from fluent_mlama.reporting.loading import DumpFolder, rank_table
 from fluent_mlama.scoring.contract import Candidate, Request
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from fluent_mlama.console import UserError
-from fluent_mlama.json_text import BadJson, parse_json
+from fluent_mlama.files import BadJson, parse_json
 from tests.test_architecture import source_files
 
 OUR_OWN = {
-    "fluent_mlama/json_text.py",
+    "fluent_mlama/files.py",
     "fluent_mlama/reporting/report_figures.py",
-    "fluent_mlama/scoring/text_tokens.py",
+    "fluent_mlama/scoring/tokens.py",
     "fluent_mlama/zhoblimp/vocabulary.py",
 }
 """Who may: the one, and those that read what a library, or they themselves, have just written."""

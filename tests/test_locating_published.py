@@ -19,9 +19,9 @@ from benchmarks.locating_data import (
     row_of,
     swapped_rows,
 )
+from fluent_mlama.files import open_source
 from fluent_mlama.locating import Locator
 from fluent_mlama.records.benchmark import Benchmark, find_benchmarks, read_benchmark
-from fluent_mlama.records.source import open_source
 
 SWAPPED_RELATIONS = ("P103", "P108", "P159", "P19", "P36", "P407", "P740")
 SAMPLE = [

@@ -19,7 +19,7 @@ from fluent_mlama.mlama.query import Options, query
 from fluent_mlama.mlama.report import TITLES, left_out, page
 from fluent_mlama.mlama.results import Place, Results, read_result, read_results
 from fluent_mlama.reader import MLama
-from fluent_mlama.records.run import read_run
+from fluent_mlama.records.results import read_run
 from tests.fault_world import flip_bit
 from tests.mlama_world import FACTS, TEMPLATES, tiny_masked, write_lines, write_toy
 

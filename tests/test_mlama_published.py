@@ -8,13 +8,13 @@ from pathlib import Path
 import torch
 from transformers import BertConfig, BertForMaskedLM
 
+from fluent_mlama.files import open_source
 from fluent_mlama.mlama.candidates import CandidateLists
 from fluent_mlama.mlama.coverage import coverage_table
 from fluent_mlama.mlama.query import Options, query
 from fluent_mlama.mlama.questions import make_questions
 from fluent_mlama.mlama.results import read_result
 from fluent_mlama.reader import MLama
-from fluent_mlama.records.source import open_source
 from fluent_mlama.scoring.masked import MaskedScorer
 from fluent_mlama.scoring.models import LoadedModel
 from tests.test_scoring_planted import CHANCE, LEARNT, masked_tokenizer, padded, teach

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fluent_mlama.files import open_source
 from fluent_mlama.records.benchmark import is_usable, read_benchmark
 from fluent_mlama.records.few_shot import read_few_shot
-from fluent_mlama.records.source import open_source
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode  # elsewhere where it is used, as it takes seconds

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import html
+import json
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +18,9 @@ from fluent_mlama.linking import parse_linking
 from fluent_mlama.mlama import outcomes as mlama
 from fluent_mlama.mlama.results import Place, Results
 from fluent_mlama.outcomes import FILE, Outcomes, read_outcomes, write_outcomes
-from fluent_mlama.records.dump import write_dump
+from fluent_mlama.records.results import write_dump
 from fluent_mlama.reporting.comparing import Settings
+from fluent_mlama.reporting.experiment import audit_outcomes
 from fluent_mlama.reporting.loading import open_dumps
 from fluent_mlama.reporting.outcomes import compare_outcomes, outcomes_of_dumps
 from fluent_mlama.zhoblimp.measures import by_paradigm, make_result, outcomes_of
@@ -108,6 +112,61 @@ def test_every_experiment_is_kept_compared_and_printed_alike(
     values = pd.read_csv(tmp_path / "tables" / "compare_values.tsv", sep="\t")
     assert set(values["condition"]) == set(made.conditions)
     assert set(values["measure"]) == {measure.name for measure in made.measures}
+
+
+@pytest.mark.parametrize("name", ["fluent", "pairs", "queries", "questions"])
+def test_every_experiment_is_reported_audited_and_exported_alike(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make = {"pairs": pairs, "queries": queries, "questions": questions}
+    made = fluent(tmp_path / "dumps") if name == "fluent" else make[name]()
+    write_outcomes(tmp_path / "run", made)
+    where = ["--stats", str(tmp_path / "run"), "--tables", str(tmp_path / "tables")]
+
+    page = tmp_path / "page.html"
+    assert stats.main(["report", *where, "--out", str(page), "--resamples", "200"]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert f"signature: {html.escape(made.signature)}" in text and "Estimand: new" in text
+    assert all(html.escape(condition) in text for condition in made.conditions)
+    assert ("<svg" in text) == (len(made.conditions) > 1)
+    assert "<script" not in text and "://" not in text.partition("<svg")[0]
+
+    assert stats.main(["audit", *where]) == 0
+    found = pd.read_csv(tmp_path / "tables" / "audit.tsv", sep="\t")
+    expected = {"queries": {"unranked items", "few candidates"}}
+    assert set(found["check"]) >= expected.get(name, set())
+
+    assert stats.main(["export", *where, "--out", str(tmp_path / "out")]) == 0
+    csv = pd.read_csv(tmp_path / "out" / "outcomes.csv", keep_default_na=False, dtype=str)
+    assert csv["condition"].tolist() == made.rows["condition"].tolist()
+    lines = (tmp_path / "out" / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["item"] for line in lines] == made.rows["item"].tolist()
+    dataset = pytest.importorskip("datasets").load_dataset(
+        str(tmp_path / "out"), cache_dir=str(tmp_path / "cache")
+    )["train"]
+    assert dataset.num_rows == len(made.rows)
+    with pytest.raises(UserError, match="is there and not empty; name a new folder"):
+        stats.main(["export", *where, "--out", str(tmp_path / "out")])
+    capsys.readouterr()
+
+
+def test_each_check_of_outcomes_finds_its_fault() -> None:
+    good = questions()
+    assert audit_outcomes(good)["check"].tolist() == []
+    rows = good.rows
+    one = rows["condition"] == "m"
+    for name, spoiled in {
+        "missing items": rows[~(one & (rows["item"] == rows["item"].iloc[-1]))],
+        "heavy clusters": rows.assign(cluster_1=rows["cluster_1"].where(~one, "same")),
+        "constant outcomes": rows.assign(**{
+            measure.column: rows[measure.column].where(~one, 1.0) for measure in good.measures
+        }),
+        "few candidates": rows.assign(n_candidates=5.0),
+        "few clusters": rows.groupby("condition").head(6),
+        "conditions alike": pd.concat([rows, rows[one].assign(condition="again")]),
+    }.items():  # fmt: skip
+        found = set(audit_outcomes(dataclasses.replace(good, rows=spoiled))["check"])
+        assert name in found, (name, found)
 
 
 def test_a_fact_that_did_not_compete_is_wrong() -> None:

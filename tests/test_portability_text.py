@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from fluent_mlama.files import is_file_name
 from fluent_mlama.processor import Processor
 from fluent_mlama.ranking.settings import Settings, without_home
 from fluent_mlama.records.benchmark import write_benchmark
-from fluent_mlama.records.names import is_file_name
-from fluent_mlama.records.run import read_run
+from fluent_mlama.records.results import read_run
 from fluent_mlama.scoring.models import load_model
 from tests.fault_world import ROOT, outputs, start_script
 from tests.small_dumps import write_small_dumps

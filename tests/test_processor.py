@@ -14,16 +14,14 @@ import pandas as pd
 import pytest
 
 from fluent_mlama.console import UserError
+from fluent_mlama.files import open_source
 from fluent_mlama.processor import Processor
 from fluent_mlama.ranking.outputs import check_folder
 from fluent_mlama.ranking.paper import gather_forms, select_rows
-from fluent_mlama.ranking.ranks import narrow_from_wide
 from fluent_mlama.ranking.settings import Settings
+from fluent_mlama.ranking.task import narrow_from_wide
 from fluent_mlama.records.benchmark import Benchmark, make_benchmark, write_benchmark
-from fluent_mlama.records.dump import Dump, read_dump
-from fluent_mlama.records.run import file_sha256, read_run
-from fluent_mlama.records.scores import read_scores
-from fluent_mlama.records.source import open_source
+from fluent_mlama.records.results import Dump, file_sha256, read_dump, read_run, read_scores
 from tests.stand_in import StandInScorer, city_benchmark, small_benchmark
 
 NAME = "cs_P19_template_gt.tsv"
@@ -211,7 +209,7 @@ import sys, time
 from pathlib import Path
 from fluent_mlama.ranking.settings import Settings
 from fluent_mlama.records.benchmark import read_benchmark
-from fluent_mlama.records.source import open_source
+from fluent_mlama.files import open_source
 from fluent_mlama.processor import Processor
 from tests.stand_in import StandInScorer
 

@@ -10,16 +10,21 @@ import pytest
 
 from fluent_mlama.languages import language
 from fluent_mlama.ranking.corrected import (
+    Entity,
     corrected_ranks,
     corrected_task,
+    end_with_stop,
     gather_candidates,
+    gather_entities,
+    is_code,
+    names_object,
+    remove_invisible,
     select_frames,
     valid_objects,
+    whole_name,
 )
-from fluent_mlama.ranking.entities import Entity, gather_entities, is_code
 from fluent_mlama.ranking.paper import paper_task
 from fluent_mlama.ranking.task import Task, score_table
-from fluent_mlama.ranking.text import end_with_stop, names_object, remove_invisible, whole_name
 from fluent_mlama.records.benchmark import Benchmark, make_benchmark
 from tests.stand_in import StandInScorer
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from fluent_mlama.files import open_source
 from fluent_mlama.ranking.paper import gather_forms, pool_size, sampling_order, select_rows
-from fluent_mlama.ranking.ranks import (
+from fluent_mlama.ranking.task import (
     narrow_from_wide,
     stable_ranks,
     tied_rank,
@@ -16,8 +17,7 @@ from fluent_mlama.ranking.ranks import (
     true_ranks,
 )
 from fluent_mlama.records.benchmark import Benchmark, find_benchmarks, read_benchmark
-from fluent_mlama.records.dump import Dump, dump_name, find_dumps, read_dump, with_row_numbers
-from fluent_mlama.records.source import open_source
+from fluent_mlama.records.results import Dump, dump_name, find_dumps, read_dump, with_row_numbers
 from tests.stand_in import small_benchmark
 
 DROPPED_EMPTY_OBJECTS = {"cs_P159": 1, "hr_P36": 8, "ru_P463": 1}

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from fluent_mlama.files import open_source, write_text
 from fluent_mlama.reader import MLama
-from fluent_mlama.records.atomic import write_text
 from fluent_mlama.records.benchmark import read_benchmark, write_benchmark
-from fluent_mlama.records.dump import format_dump, read_dump
 from fluent_mlama.records.few_shot import format_few_shot, read_few_shot
-from fluent_mlama.records.run import is_as_written, read_run, write_run
-from fluent_mlama.records.source import open_source
+from fluent_mlama.records.results import format_dump, is_as_written, read_dump, read_run, write_run
 
 
 @pytest.fixture

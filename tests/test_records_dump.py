@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fluent_mlama.console import UserError
-from fluent_mlama.records.atomic import write_text
+from fluent_mlama.files import open_source, write_text
 from fluent_mlama.records.benchmark import (
     find_benchmarks,
     is_usable,
@@ -19,7 +19,7 @@ from fluent_mlama.records.benchmark import (
     read_benchmark,
     write_benchmark,
 )
-from fluent_mlama.records.dump import (
+from fluent_mlama.records.results import (
     Dump,
     aliases_of,
     dump_columns,
@@ -30,7 +30,6 @@ from fluent_mlama.records.dump import (
     with_row_numbers,
     write_dump,
 )
-from fluent_mlama.records.source import open_source
 
 COLUMNS = [
     "sub_uri",

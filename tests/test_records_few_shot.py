@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from fluent_mlama.console import UserError
+from fluent_mlama.files import open_source
 from fluent_mlama.records.benchmark import make_benchmark, read_benchmark
 from fluent_mlama.records.few_shot import (
     FewShot,
@@ -18,7 +19,6 @@ from fluent_mlama.records.few_shot import (
     write_few_shot,
 )
 from fluent_mlama.records.leakage import audit_leakage, find_leakage
-from fluent_mlama.records.source import open_source
 
 IRREGULAR = {
     "cs_P19.txt",

@@ -8,24 +8,26 @@ import pandas as pd
 import pytest
 
 from fluent_mlama.console import UserError
+from fluent_mlama.files import format_table, open_source
 from fluent_mlama.records.benchmark import (
     find_benchmarks,
     make_benchmark,
     read_benchmark,
     write_benchmark,
 )
-from fluent_mlama.records.dump import find_dumps, format_dump, read_dump
-from fluent_mlama.records.run import (
+from fluent_mlama.records.results import (
     RunRecord,
     file_sha256,
+    find_dumps,
+    format_dump,
     is_as_written,
+    read_dump,
     read_run,
+    read_scores,
     run_path,
     write_run,
+    write_scores,
 )
-from fluent_mlama.records.scores import read_scores, write_scores
-from fluent_mlama.records.source import open_source
-from fluent_mlama.records.table import format_table
 
 COUNTS = {"stats.zip": 91, "stats_wide.zip": 30}
 WITH_CARRIAGE_RETURNS = {

@@ -11,7 +11,7 @@ import pytest
 
 from fluent_mlama import __version__
 from fluent_mlama.console import UserError
-from fluent_mlama.records.run import RunRecord, read_run, run_path, write_run
+from fluent_mlama.records.results import RunRecord, read_run, run_path, write_run
 
 RECORD = RunRecord(
     lang="ru",

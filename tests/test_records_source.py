@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from fluent_mlama.console import UserError
-from fluent_mlama.records.atomic import replacing, write_bytes, write_text
-from fluent_mlama.records.source import open_source
+from fluent_mlama.files import open_source, replacing, write_bytes, write_text
 
 FILES = {
     "a.tsv": b"1",
@@ -125,7 +124,7 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path: Path, root: Path) -> None
     path = tmp_path / "dump.tsv"
     write_text(path, "old")
     program = (
-        "import sys; from fluent_mlama.records.atomic import replacing\n"
+        "import sys; from fluent_mlama.files import replacing\n"
         f"with replacing({str(path)!r}) as temporary:\n"
         "    temporary.write_text('half', encoding='utf-8'); print('ready', flush=True); sys.stdin.read()\n"
     )

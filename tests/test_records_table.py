@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fluent_mlama.console import UserError
+from fluent_mlama.files import format_table, read_table
 from fluent_mlama.records.benchmark import join_aliases, split_aliases
-from fluent_mlama.records.table import format_table, read_table
 
 LABELS = ["NA", "null", "None", "nan", "N/A", "007", "1e5", "True", '"', '""', '"Heroes"', '"Live', 'a"b', "a\tb", "a\nb", "a\r\nb", "a\rb",
           "", " ", "\u2028", "\x85", "\ufeff", "'", "#", "\\", "\\N", "-inf", "Z\u0301", "ко\u0301т"]  # fmt: skip

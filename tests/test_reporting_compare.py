@@ -14,8 +14,8 @@ from statsmodels.stats.multitest import multipletests
 
 from fluent_mlama import stats
 from fluent_mlama.console import UserError
-from fluent_mlama.records.dump import Dump, write_dump
-from fluent_mlama.records.table import format_table, read_table
+from fluent_mlama.files import format_table, read_table
+from fluent_mlama.records.results import Dump, write_dump
 from fluent_mlama.reporting import figures_compare
 from fluent_mlama.reporting.folders import labels
 from fluent_mlama.reporting.loading import DumpFolder

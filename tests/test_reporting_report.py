@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from benchmarks.headless import CHROMIUM, Visit, browser, visit
 from benchmarks.synthetic_dumps import LABELS, synthetic_dump, write_scores_beside
 from fluent_mlama import stats
-from fluent_mlama.records.dump import write_dump
-from fluent_mlama.records.source import open_source
+from fluent_mlama.files import open_source
+from fluent_mlama.records.results import write_dump
 from fluent_mlama.reporting.loading import DumpFolder
 from fluent_mlama.reporting.report import script_json
 from fluent_mlama.reporting.report_facts import (

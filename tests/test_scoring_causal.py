@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from fluent_mlama.files import open_source
 from fluent_mlama.ranking.paper import paper_task
 from fluent_mlama.records.benchmark import read_benchmark
-from fluent_mlama.records.source import open_source
 from fluent_mlama.scoring.causal import CausalScorer
 from fluent_mlama.scoring.contract import Candidate, Request, Tokenisation
 from tests.tiny import plain_scores

@@ -15,13 +15,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fluent_mlama.scoring.causal import make_plan
 from fluent_mlama.scoring.contract import Candidate, Request
 from fluent_mlama.scoring.masked import MaskedScorer
 from fluent_mlama.scoring.masked_contract import TypedQuery
 from fluent_mlama.scoring.models import LoadedModel
-from fluent_mlama.scoring.planning import make_plan
-from fluent_mlama.scoring.text_tokens import readable, spellings
-from fluent_mlama.scoring.tokens import PromptTokeniser, SlotTokeniser
+from fluent_mlama.scoring.tokens import PromptTokeniser, SlotTokeniser, readable, spellings
 from tests.tokenizer_families import FAMILIES, facts, family, natural, sentences, unknown_is_bos
 
 END_MARKS = {"roberta", "roberta-prefix-space", "llama2-end-mark", "t5", "xlm-roberta"}

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from fluent_mlama.scoring import packed_linear as packed_module
+from fluent_mlama.scoring import network as packed_module
 from fluent_mlama.scoring.contract import Arithmetic, Candidate, Request
-from fluent_mlama.scoring.packed_linear import SLICE, PackedHead, can_pack, pack, unpack
+from fluent_mlama.scoring.network import SLICE, PackedHead, can_pack, pack, unpack
 from tests.tiny import byte_level_tokenizer, tiny_model, tiny_scorer
 
 GAP = 5e-4

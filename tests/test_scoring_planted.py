@@ -29,11 +29,11 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from fluent_mlama.files import open_source
 from fluent_mlama.processor import Processor
 from fluent_mlama.ranking.settings import Settings
 from fluent_mlama.records.benchmark import Benchmark, read_benchmark
-from fluent_mlama.records.dump import read_dump
-from fluent_mlama.records.source import open_source
+from fluent_mlama.records.results import read_dump
 from fluent_mlama.scoring.causal import CausalScorer
 from fluent_mlama.scoring.masked import MaskedScorer
 from fluent_mlama.scoring.masked_contract import TypedQuery

@@ -16,8 +16,7 @@ from transformers import PreTrainedTokenizerFast
 
 from fluent_mlama.scoring.causal import CausalScorer
 from fluent_mlama.scoring.contract import Candidate, Request
-from fluent_mlama.scoring.text_tokens import TextTokeniser
-from fluent_mlama.scoring.tokens import PromptTokeniser
+from fluent_mlama.scoring.tokens import PromptTokeniser, TextTokeniser
 from tests.tiny import sentencepiece_like_tokenizer
 
 FIXTURE = json.loads(

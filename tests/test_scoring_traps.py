@@ -10,9 +10,9 @@ import pytest
 
 from fluent_mlama.console import UserError
 from fluent_mlama.linking import evidence, parse_linking
-from fluent_mlama.runner.packs import PackStore, fingerprint
+from fluent_mlama.runner.run import PackStore, fingerprint
+from fluent_mlama.scoring.causal import check
 from fluent_mlama.scoring.contract import Candidate, CandidateScore, Request, RequestScore
-from fluent_mlama.scoring.planning import check
 from tests.tiny import byte_level_tokenizer, tiny_scorer
 
 ASKED = [Request("He lives in", (Candidate(" Paris"), Candidate(" the city of Paris")))]

@@ -16,16 +16,15 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from fluent_mlama.console import UserError
+from fluent_mlama.scoring import methods
 from fluent_mlama.scoring import network as network_module
-from fluent_mlama.scoring import running
-from fluent_mlama.scoring.causal import CausalScorer
+from fluent_mlama.scoring.causal import CausalScorer, add_up, check, make_plan
 from fluent_mlama.scoring.contract import Candidate, CandidateScore, Request, RequestScore
+from fluent_mlama.scoring.methods import NODE_LIMIT, build_tree, cut
 from fluent_mlama.scoring.models import LoadedModel
-from fluent_mlama.scoring.packed_linear import CACHED_KERNELS, give_back, mapped_ranges
-from fluent_mlama.scoring.planning import add_up, check, make_plan
+from fluent_mlama.scoring.network import CACHED_KERNELS, give_back, mapped_ranges
 from fluent_mlama.scoring.selfcheck import METHODS
 from fluent_mlama.scoring.tokens import PromptTokeniser
-from fluent_mlama.scoring.trie import NODE_LIMIT, build_tree, cut
 from tests.tiny import ARCHITECTURES, byte_level_tokenizer, plain_scores, tiny_model, tiny_scorer
 
 GAP = 5e-4
@@ -418,19 +417,19 @@ def test_pages_of_a_mapped_file_are_given_back_and_come_again(tmp_path: Path) ->
 def test_freed_memory_goes_back_every_few_forwards(monkeypatch: pytest.MonkeyPatch) -> None:
     scorer = tiny_scorer("llama", byte_level_tokenizer(), token_budget=8)
     given: list[int] = []
-    monkeypatch.setattr(running, "give_back_freed", lambda: given.append(scorer.runner.forwards))
+    monkeypatch.setattr(methods, "give_back_freed", lambda: given.append(scorer.runner.forwards))
     requests = [
         Request(f"prompt {number}", (Candidate("ab"), Candidate("cd")))
-        for number in range(2 * running.GIVE_BACK_EVERY)
+        for number in range(2 * methods.GIVE_BACK_EVERY)
     ]
     scorer.score(requests, tokenisation="separate")
     assert scorer.runner.forwards == len(requests)
-    assert given == [running.GIVE_BACK_EVERY, 2 * running.GIVE_BACK_EVERY]
+    assert given == [methods.GIVE_BACK_EVERY, 2 * methods.GIVE_BACK_EVERY]
 
 
 def test_kernels_kept_for_forwards_of_other_sizes_are_few() -> None:
     names = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
-    read = f"import os, fluent_mlama.scoring.packed_linear; print(*map(os.environ.get, {names}))"
+    read = f"import os, fluent_mlama.scoring.network; print(*map(os.environ.get, {names}))"
     clean = {name: value for name, value in os.environ.items() if name not in names}
     found = subprocess.run(
         [sys.executable, "-c", read],

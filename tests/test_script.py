@@ -15,10 +15,10 @@ import pytest
 
 from fluent_mlama import script
 from fluent_mlama.console import run_main
+from fluent_mlama.files import open_source
 from fluent_mlama.ranking.arguments import Run
 from fluent_mlama.records.benchmark import write_benchmark
-from fluent_mlama.records.dump import find_dumps, read_dump
-from fluent_mlama.records.source import open_source
+from fluent_mlama.records.results import find_dumps, read_dump
 from tests.stand_in import StandInScorer, city_benchmark, small_benchmark
 
 PAPERS_OWN = "P101,P103,P108,P127,P1376,P159,P19,P20,P36,P364,P407,P449,P463,P495,P740"

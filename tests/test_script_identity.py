@@ -11,7 +11,7 @@ import pytest
 from fluent_mlama import script
 from fluent_mlama.console import UserError
 from fluent_mlama.records.benchmark import write_benchmark
-from fluent_mlama.records.run import read_run
+from fluent_mlama.records.results import read_run
 from tests.fault_world import flip_bit
 from tests.stand_in import city_benchmark
 from tests.tiny import byte_level_tokenizer, tiny_model

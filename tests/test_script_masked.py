@@ -13,12 +13,10 @@ from transformers import BertConfig, BertForMaskedLM, XLMRobertaConfig, XLMRober
 
 from fluent_mlama import script, stats
 from fluent_mlama.console import UserError
+from fluent_mlama.files import open_source
 from fluent_mlama.ranking.corrected import corrected_task
 from fluent_mlama.records.benchmark import read_benchmark
-from fluent_mlama.records.dump import read_dump
-from fluent_mlama.records.run import read_run
-from fluent_mlama.records.scores import read_scores
-from fluent_mlama.records.source import open_source
+from fluent_mlama.records.results import read_dump, read_run, read_scores
 from fluent_mlama.scoring.typed import TypedScorer, load_typed_scorer
 from tests.tiny import byte_level_tokenizer, tiny_model
 from tests.tokenizer_families import family

@@ -10,12 +10,12 @@ import pytest
 
 from fluent_mlama import script
 from fluent_mlama.console import UserError, run_main
+from fluent_mlama.files import open_source
 from fluent_mlama.ranking.arguments import Run
 from fluent_mlama.ranking.models import choose_models, folder_name, read_models
 from fluent_mlama.ranking.settings import Settings
 from fluent_mlama.records.benchmark import write_benchmark
-from fluent_mlama.records.dump import find_dumps
-from fluent_mlama.records.source import open_source
+from fluent_mlama.records.results import find_dumps
 from fluent_mlama.scoring.contract import Plan, RequestScore, Tokenisation
 from tests.stand_in import StandInScorer, city_benchmark
 from tests.tiny import byte_level_tokenizer, tiny_model

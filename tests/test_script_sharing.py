@@ -17,12 +17,11 @@ import pytest
 
 from fluent_mlama import script
 from fluent_mlama.console import UserError, run_main
+from fluent_mlama.files import open_source
 from fluent_mlama.processor import Processor
 from fluent_mlama.ranking.settings import Settings
 from fluent_mlama.records.benchmark import read_benchmark, write_benchmark
-from fluent_mlama.records.source import open_source
-from fluent_mlama.runner.locks import Busy, is_locked, locked
-from fluent_mlama.runner.packs import PackStore
+from fluent_mlama.runner.run import Busy, PackStore, is_locked, locked
 from fluent_mlama.scoring.contract import Arithmetic, Plan, RequestScore
 from tests.stand_in import StandInScorer, city_benchmark
 

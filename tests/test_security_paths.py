@@ -11,11 +11,10 @@ import pytest
 
 from fluent_mlama.console import UserError
 from fluent_mlama.cpopqa.answers import Store
+from fluent_mlama.files import is_file_name, open_source
 from fluent_mlama.mlama.results import Place
 from fluent_mlama.reader import MLama
-from fluent_mlama.records.dump import dump_name
-from fluent_mlama.records.names import is_file_name
-from fluent_mlama.records.source import open_source
+from fluent_mlama.records.results import dump_name
 from fluent_mlama.zhoblimp.generate import output_names
 from fluent_mlama.zhoblimp.paradigm import Paradigm, parse_paradigm
 from fluent_mlama.zhoblimp.scores import Place as ModelPlace

@@ -11,9 +11,9 @@ import pytest
 from small_dumps import small_dump, write_small_dumps
 
 from fluent_mlama import stats
+from fluent_mlama.files import open_source
 from fluent_mlama.records.benchmark import make_benchmark
-from fluent_mlama.records.dump import Dump, write_dump
-from fluent_mlama.records.source import open_source
+from fluent_mlama.records.results import Dump, write_dump
 from fluent_mlama.reporting.audit import as_frame, audit
 from fluent_mlama.reporting.audit_page import advice_page
 from fluent_mlama.reporting.audit_rows import against_benchmark, few_shot

@@ -12,7 +12,7 @@ from small_dumps import small_dump, write_small_dumps
 
 from fluent_mlama import stats
 from fluent_mlama.console import UserError
-from fluent_mlama.records.dump import write_dump
+from fluent_mlama.records.results import write_dump
 from fluent_mlama.reporting.latex import Column, Raw, booktabs, escape, number
 from fluent_mlama.reporting.loading import DumpFolder, rank_table
 from fluent_mlama.reporting.measures import (

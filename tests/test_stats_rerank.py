@@ -11,13 +11,11 @@ import pytest
 
 from fluent_mlama import stats
 from fluent_mlama.console import UserError, run_main
+from fluent_mlama.files import open_source
 from fluent_mlama.processor import Processor
 from fluent_mlama.ranking.outputs import check_folder
 from fluent_mlama.ranking.settings import Settings
-from fluent_mlama.records.dump import read_dump
-from fluent_mlama.records.run import read_run, write_run
-from fluent_mlama.records.scores import read_scores
-from fluent_mlama.records.source import open_source
+from fluent_mlama.records.results import read_dump, read_run, read_scores, write_run
 from tests.stand_in import StandInScorer, city_benchmark
 
 NAME = "cs_P19_template_gt.tsv"

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,8 +15,7 @@ import pytest
 from fluent_mlama.console import UserError
 from fluent_mlama.linking import KINDS, Kind, Linking, parse_linking
 from fluent_mlama.outcomes import read_outcomes
-from fluent_mlama.runner.locks import Busy, locked
-from fluent_mlama.runner.run import run_job
+from fluent_mlama.runner.run import Busy, locked, run_job
 from fluent_mlama.scoring.contract import (
     Arithmetic,
     CandidateScore,
@@ -67,6 +67,10 @@ class CharacterScorer:
             tuple(tuple(numbers[start : start + 2]) for start in numbers[::2]),
             {},
         )
+
+    def score_packs(self, plan: Any, numbers: Any, arithmetic: Any = "float32") -> Any:
+        for number in numbers:
+            yield number, self.score_pack(plan, number, arithmetic)
 
     def score_pack(
         self, plan: Plan, number: int, arithmetic: Arithmetic = "float32"

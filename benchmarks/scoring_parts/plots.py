@@ -10,7 +10,7 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from fluent_mlama.records.atomic import replacing
+from fluent_mlama.files import replacing
 
 FACTS = {"es4": 4, "ru2": 2, "es20": 20, "ru20": 20}
 

@@ -13,7 +13,7 @@ from typing import Any
 from tabulate import tabulate
 
 from benchmarks.scoring_parts.plots import FACTS, plot_growth, plot_speed, seconds
-from fluent_mlama.records.atomic import write_text
+from fluent_mlama.files import write_text
 
 NEIGHBOURS = 1e-3
 JOINT = {"lm-eval, text", "minicons", "ours, joint", "ours, joint, equal prompts apart"}

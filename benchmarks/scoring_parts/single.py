@@ -21,13 +21,11 @@ from torch.nn import functional
 
 from benchmarks.scoring_parts.own import joined, unjoined
 from benchmarks.scoring_parts.worker import measured, peak_memory
-from fluent_mlama.scoring.attention import Blocks
 from fluent_mlama.scoring.causal import CausalScorer
 from fluent_mlama.scoring.contract import Candidate, Request
+from fluent_mlama.scoring.methods import Blocks, build_tree
 from fluent_mlama.scoring.models import load_model
-from fluent_mlama.scoring.network import SLICED_ROWS
-from fluent_mlama.scoring.packed_linear import SLICE, PackedLinear
-from fluent_mlama.scoring.trie import build_tree
+from fluent_mlama.scoring.network import SLICE, SLICED_ROWS, PackedLinear
 
 ROWS = 1024
 """Rows of a typical pack, for the body's matrices."""

@@ -17,9 +17,7 @@ from fluent_mlama.console import UserError, note
 from fluent_mlama.cpopqa.baselines import NAMES
 from fluent_mlama.cpopqa.items import FILE, Item
 from fluent_mlama.cpopqa.parsing import Answer, parse
-from fluent_mlama.json_text import parse_json
-from fluent_mlama.records.atomic import write_bytes, write_text
-from fluent_mlama.records.names import as_file_name
+from fluent_mlama.files import as_file_name, parse_json, write_bytes, write_text
 
 FOLDER = "answers"
 

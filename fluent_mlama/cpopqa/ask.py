@@ -18,8 +18,8 @@ from fluent_mlama.cpopqa.items import Item
 from fluent_mlama.cpopqa.rank import AskOptions
 from fluent_mlama.options import Count, LoadOptions
 from fluent_mlama.ranking.settings import without_home
-from fluent_mlama.runner.locks import locked
 from fluent_mlama.runner.models import each_model, require_all
+from fluent_mlama.runner.run import locked
 from fluent_mlama.scoring.identity import model_identity
 
 METHOD = "written"

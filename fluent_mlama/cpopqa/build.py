@@ -43,9 +43,8 @@ from fluent_mlama.cpopqa.popularity import (
     read_native,
     unmatched,
 )
+from fluent_mlama.files import check_writable, format_table, write_text
 from fluent_mlama.options import Count, File, Files, Seed, whole_number
-from fluent_mlama.records.atomic import check_writable, write_text
-from fluent_mlama.records.table import format_table
 
 FEWEST_HOLIDAYS = 5
 Entries = Annotated[tuple[str, ...], Parameter(n_tokens=1)]

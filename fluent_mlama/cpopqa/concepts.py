@@ -17,8 +17,7 @@ from fluent_mlama.cpopqa.calendars import ALIAS_SEPARATOR, Holiday
 from fluent_mlama.cpopqa.countries import countries, shared_demonyms
 from fluent_mlama.cpopqa.popularity import Popularity
 from fluent_mlama.cpopqa.tables_in import number, read_rows
-from fluent_mlama.records.atomic import write_text
-from fluent_mlama.records.table import format_table, read_table
+from fluent_mlama.files import format_table, read_table, write_text
 
 POPULARITY = "popularity "
 COLUMNS = ("name", "group", "phrase", "region", "level", "date", "aliases", "description", "groups")

@@ -20,8 +20,7 @@ from typing import Any
 from fluent_mlama.console import UserError
 from fluent_mlama.cpopqa.concepts import Concept, read_concepts
 from fluent_mlama.cpopqa.tables_in import read_text
-from fluent_mlama.json_text import parse_json
-from fluent_mlama.records.atomic import write_text
+from fluent_mlama.files import parse_json, write_text
 
 QUESTION = "Can you provide a descending order for the following {concepts} by their popularity in {target}: {options}?"
 """The paper's wording (section 4.1)."""

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from fluent_mlama.console import UserError, plain_number
 from fluent_mlama.cpopqa.tables_in import delimiter_of, number, read_rows, read_text, records
-from fluent_mlama.json_text import parse_json
-from fluent_mlama.ranking.text import comparable
+from fluent_mlama.files import parse_json
+from fluent_mlama.ranking.corrected import comparable
 
 FIRST_YEAR, LAST_YEAR = 1800, 2019
 LONGEST = 7

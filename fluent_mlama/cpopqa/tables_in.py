@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from fluent_mlama.console import UserError
-from fluent_mlama.ranking.text import comparable
+from fluent_mlama.ranking.corrected import comparable
 
 
 def read_text(path: Path) -> str:

@@ -24,8 +24,8 @@ from tabulate import tabulate
 from fluent_mlama.command_line import run_command
 from fluent_mlama.console import UserError, run_main
 from fluent_mlama.data import DATA
+from fluent_mlama.files import write_text
 from fluent_mlama.options import File, Langs
-from fluent_mlama.records.atomic import write_text
 from fluent_mlama.records.benchmark import (
     Benchmark,
     join_aliases,

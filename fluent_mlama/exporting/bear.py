@@ -22,11 +22,10 @@ from typing import Any, NamedTuple
 from fluent_mlama.console import UserError
 from fluent_mlama.exporting.facts import Fact, Facts, LeftOut
 from fluent_mlama.exporting.folder import export_folder, write_json, write_json_lines
+from fluent_mlama.files import is_file_name
 from fluent_mlama.languages import fold_case, language
-from fluent_mlama.ranking.corrected import select_frames
-from fluent_mlama.ranking.entities import Entity, gather_entities
+from fluent_mlama.ranking.corrected import Entity, gather_entities, select_frames
 from fluent_mlama.records.benchmark import Benchmark
-from fluent_mlama.records.names import is_file_name
 
 METADATA = "metadata_relations.json"
 SUBJECT, ANSWER = "[X]", "[Y]"

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fluent_mlama.console import UserError
-from fluent_mlama.ranking.corrected import corrected_task
-from fluent_mlama.ranking.entities import FEW_DISTRACTORS
+from fluent_mlama.ranking.corrected import FEW_DISTRACTORS, corrected_task
 from fluent_mlama.ranking.task import Choice, Question, cells_by_row, choose_verbalisations
 from fluent_mlama.records.benchmark import Benchmark
 

@@ -13,10 +13,10 @@ from fluent_mlama.data import BENCHMARK
 from fluent_mlama.exporting.card import SPLIT, dataset_card
 from fluent_mlama.exporting.facts import Fact, Facts
 from fluent_mlama.exporting.folder import export_folder
+from fluent_mlama.files import open_source
 from fluent_mlama.ranking.task import cells_by_row
 from fluent_mlama.records.benchmark import Benchmark, split_aliases
-from fluent_mlama.records.run import file_sha256
-from fluent_mlama.records.source import open_source
+from fluent_mlama.records.results import file_sha256
 
 CANDIDATE = {"form": "string", "entity": "string", "role": "string", "own": "bool"}
 FEATURES: dict[str, Any] = {

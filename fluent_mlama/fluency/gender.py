@@ -23,11 +23,10 @@ from tabulate import tabulate
 
 from fluent_mlama.console import UserError, note
 from fluent_mlama.data import DATA, GENDERED_FORMS
+from fluent_mlama.files import format_table, read_table, write_text
 from fluent_mlama.fluency.judges import sentences
 from fluent_mlama.languages import fold_case
 from fluent_mlama.options import File
-from fluent_mlama.records.atomic import write_text
-from fluent_mlama.records.table import format_table, read_table
 from fluent_mlama.reporting.latex import (
     Column,
     Raw,

@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import pandas as pd
 
 from fluent_mlama.console import UserError, note, progress_bar
-from fluent_mlama.json_text import parse_json
+from fluent_mlama.files import parse_json, write_text
 from fluent_mlama.linking import Unigrams, evidence, parse_linking
-from fluent_mlama.records.atomic import write_text
 from fluent_mlama.records.benchmark import ERROR, name_columns
 from fluent_mlama.reporting.loading import DumpFolder, RankTable
 from fluent_mlama.runner.run import Packs

@@ -14,6 +14,7 @@ from cyclopts import Parameter
 from tabulate import tabulate
 
 from fluent_mlama.console import UserError, note
+from fluent_mlama.files import check_writable, format_table, read_table, write_text
 from fluent_mlama.fluency.judges import (
     CIRCULAR,
     COMET_COMMAND,
@@ -29,8 +30,6 @@ from fluent_mlama.fluency.judges import (
 from fluent_mlama.fluency.score_files import ScoreFiles, judge_table
 from fluent_mlama.linking import read_unigrams
 from fluent_mlama.options import Count, File, Name
-from fluent_mlama.records.atomic import check_writable, write_text
-from fluent_mlama.records.table import format_table, read_table
 from fluent_mlama.reporting.correlations import (
     LENGTH,
     QUALITY,

@@ -18,13 +18,10 @@ from typing import Any
 import pandas as pd
 
 from fluent_mlama.console import UserError, note
+from fluent_mlama.files import Source, format_table, open_source, parse_json, read_table, write_text
 from fluent_mlama.fluency.judges import Judge, SentencePair, digest, one_line, sentences, sources
-from fluent_mlama.json_text import parse_json
-from fluent_mlama.records.atomic import write_text
 from fluent_mlama.records.benchmark import name_columns
-from fluent_mlama.records.run import file_sha256
-from fluent_mlama.records.source import Source, open_source
-from fluent_mlama.records.table import format_table, read_table
+from fluent_mlama.records.results import file_sha256
 from fluent_mlama.reporting.loading import RankTable
 
 SCORE_HEAD = re.compile(r"(?P<v>.+)_score(?: \[(?P<label>.*)\])?")

@@ -17,10 +17,9 @@ from sacrebleu.metrics import CHRF, TER
 from tabulate import tabulate
 
 from fluent_mlama.console import note, progress
+from fluent_mlama.files import format_table, write_text
 from fluent_mlama.fluency.judges import one_line, sentences
 from fluent_mlama.languages import is_known, language
-from fluent_mlama.records.atomic import write_text
-from fluent_mlama.records.table import format_table
 from fluent_mlama.reporting.experiments import both
 from fluent_mlama.reporting.latex import Column, Raw, booktabs, number, write_table
 from fluent_mlama.reporting.loading import DumpFolder, RankTable, open_dumps

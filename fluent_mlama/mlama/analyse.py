@@ -15,6 +15,7 @@ from cyclopts import Parameter
 from tabulate import tabulate
 
 from fluent_mlama.console import UserError
+from fluent_mlama.files import check_writable
 from fluent_mlama.mlama.bias import bias_by_language, bias_table
 from fluent_mlama.mlama.coverage import coverage_table, sample_table
 from fluent_mlama.mlama.measures import (
@@ -31,8 +32,7 @@ from fluent_mlama.mlama.results import USUAL_TEMPLATES, Place, Results, read_res
 from fluent_mlama.mlama.uhn import FILTERS, read_uhn_list, uhn_rows
 from fluent_mlama.options import File, Langs, Name, Names, Relations, Seed
 from fluent_mlama.reader import MLama
-from fluent_mlama.records.atomic import check_writable
-from fluent_mlama.records.run import read_run, run_path
+from fluent_mlama.records.results import read_run, run_path
 from fluent_mlama.reporting.three_formats import write_tables
 
 Tables = dict[str, pd.DataFrame]

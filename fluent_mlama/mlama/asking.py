@@ -26,7 +26,7 @@ from fluent_mlama.scoring.contract import (
 )
 from fluent_mlama.scoring.executors import typed_chunks
 from fluent_mlama.scoring.masked_contract import PieceScore, TypedQuery, TypedResult
-from fluent_mlama.scoring.text_tokens import readable
+from fluent_mlama.scoring.tokens import readable
 
 if TYPE_CHECKING:
     from fluent_mlama.scoring.masked import MaskedScorer

@@ -11,12 +11,12 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from fluent_mlama.console import UserError, note
+from fluent_mlama.files import check_writable, write_text
 from fluent_mlama.languages import language
 from fluent_mlama.mlama.lama import Lama, mend_template, read_lama
 from fluent_mlama.mlama.measures import ENGLISH
 from fluent_mlama.options import File, Langs, Name, Relations
 from fluent_mlama.reader import TEMPLATES, is_valid_template
-from fluent_mlama.records.atomic import check_writable, write_text
 from fluent_mlama.records.facts import read_templates
 from fluent_mlama.translating.backend import (
     OK,

@@ -12,9 +12,8 @@ from pathlib import Path
 from unicodedata import normalize
 
 from fluent_mlama.console import UserError
-from fluent_mlama.json_text import parse_json
+from fluent_mlama.files import Source, open_source, parse_json
 from fluent_mlama.records.facts import Triple
-from fluent_mlama.records.source import Source, open_source
 
 
 class CandidateLists:

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fluent_mlama.console import UserError, note
-from fluent_mlama.json_text import parse_json
+from fluent_mlama.files import Source, open_source, parse_json
 from fluent_mlama.reader import is_valid_template
 from fluent_mlama.records.facts import read_templates
-from fluent_mlama.records.source import Source, open_source
 
 RELATIONS = "relations.jsonl"
 _LETTERS = {"X": "XxХхΧχＸｘ", "Y": "YyУуΥυＹｙ"}

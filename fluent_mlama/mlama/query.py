@@ -15,6 +15,7 @@ import pandas as pd
 from cyclopts import Parameter
 
 from fluent_mlama.console import UserError, note
+from fluent_mlama.files import check_writable, open_source
 from fluent_mlama.mlama.asking import CausalAsker, MaskedAsker, with_gold
 from fluent_mlama.mlama.candidates import CandidateLists
 from fluent_mlama.mlama.outcomes import outcomes_of
@@ -40,9 +41,7 @@ from fluent_mlama.options import (
 from fluent_mlama.outcomes import write_outcomes
 from fluent_mlama.ranking.settings import without_home
 from fluent_mlama.reader import TEMPLATES, MLama
-from fluent_mlama.records.atomic import check_writable
 from fluent_mlama.records.facts import read_templates
-from fluent_mlama.records.source import open_source
 from fluent_mlama.runner.models import each_model, model_names, require_all
 from fluent_mlama.runner.run import OnItems, run_jobs, tidy
 from fluent_mlama.scoring.executors import Cluster, load_in

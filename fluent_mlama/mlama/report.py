@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from fluent_mlama.console import UserError, note
+from fluent_mlama.files import check_writable, write_text
 from fluent_mlama.mlama.analyse import Tables, uhn_tables
 from fluent_mlama.mlama.bias import bias_by_language, bias_table
 from fluent_mlama.mlama.coverage import coverage_table, sample_table
@@ -31,7 +32,6 @@ from fluent_mlama.mlama.results import Results, read_results
 from fluent_mlama.mlama.uhn import uhn_rows
 from fluent_mlama.options import ClusterOptions, File, LoadOptions
 from fluent_mlama.reader import MLama
-from fluent_mlama.records.atomic import check_writable, write_text
 from fluent_mlama.reporting.three_formats import write_tables
 
 TITLES = {

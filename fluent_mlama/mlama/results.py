@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fluent_mlama.console import UserError, note
-from fluent_mlama.records.atomic import write_bytes
-from fluent_mlama.records.names import as_file_name, is_file_name
-from fluent_mlama.records.run import (
+from fluent_mlama.files import as_file_name, is_file_name, write_bytes
+from fluent_mlama.records.results import (
     NOT_AS_WRITTEN,
     RunRecord,
     file_sha256,

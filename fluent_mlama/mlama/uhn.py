@@ -13,10 +13,10 @@ from pathlib import Path
 import pandas as pd
 
 from fluent_mlama.console import UserError, plain_number
+from fluent_mlama.files import read_table
 from fluent_mlama.languages import fold_case
 from fluent_mlama.mlama.measures import ENGLISH
 from fluent_mlama.records.facts import Triple
-from fluent_mlama.records.table import read_table
 
 NOUNS = {
     "place_of_birth": "city", "place_of_death": "city", "P19": "city", "P20": "city", "P27": "country", "P103": "language",

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from fluent_mlama.console import UserError, note
+from fluent_mlama.files import by_number
 from fluent_mlama.languages import is_known, language
 from fluent_mlama.options import Benchmarks, Langs, LoadOptions, Name, Relations, Verbalisations
 from fluent_mlama.ranking.settings import Settings
-from fluent_mlama.records.names import by_number
 from fluent_mlama.scoring.executors import Cluster
 
 if TYPE_CHECKING:
+    from fluent_mlama.files import Source
     from fluent_mlama.records.benchmark import Benchmark
-    from fluent_mlama.records.source import Source
 
 ALL = "all"
 STARTER = "fixed_data/starter"
@@ -55,8 +55,8 @@ class DataOptions:
 
     def source(self) -> "Source":
         """The data folder or zip; a folder that holds nothing but one zip (``fixed_data/fixed_data.zip``) is read from it."""
+        from fluent_mlama.files import open_source
         from fluent_mlama.records.benchmark import find_benchmarks
-        from fluent_mlama.records.source import open_source
 
         source = open_source(self.data)
         zips = [name for name in source.names() if name.endswith(".zip")]

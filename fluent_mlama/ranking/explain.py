@@ -9,8 +9,7 @@ from typing import Any
 from tabulate import tabulate
 
 from fluent_mlama.console import mark_span
-from fluent_mlama.ranking.ranks import stable_ranks, tied_rank
-from fluent_mlama.ranking.task import Question, Task, cells_by_row
+from fluent_mlama.ranking.task import Question, Task, cells_by_row, stable_ranks, tied_rank
 from fluent_mlama.scoring.contract import Arithmetic, CandidateScore, RequestScore, Scorer
 
 _MARKS = {"correct": "correct", "alias": "alias (correct in the wide ranks)", "distractor": ""}

@@ -22,9 +22,9 @@ from cyclopts import Parameter
 
 from fluent_mlama.command_line import OLD_FLAGS, parse_words, renamed
 from fluent_mlama.console import UserError
+from fluent_mlama.files import is_file_name
 from fluent_mlama.options import LoadOptions, Name
 from fluent_mlama.ranking.settings import Settings
-from fluent_mlama.records.names import is_file_name
 from fluent_mlama.runner.models import model_names
 
 

@@ -13,10 +13,20 @@ from typing import Any
 
 import pandas as pd
 
-from fluent_mlama.ranking.ranks import Ties, correct_last_ranks, stable_ranks, top_flag, true_ranks
-from fluent_mlama.ranking.task import Choice, Question, Task, cells_by_row, cut
+from fluent_mlama.ranking.task import (
+    Choice,
+    Question,
+    Task,
+    Ties,
+    cells_by_row,
+    correct_last_ranks,
+    cut,
+    stable_ranks,
+    top_flag,
+    true_ranks,
+)
 from fluent_mlama.records.benchmark import ERROR, TEMPLATE, Benchmark, objection, split_aliases
-from fluent_mlama.records.dump import dump_columns
+from fluent_mlama.records.results import dump_columns
 from fluent_mlama.scoring.contract import Candidate, Request
 
 EDITION = 1

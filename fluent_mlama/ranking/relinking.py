@@ -10,9 +10,9 @@ import pandas as pd
 from fluent_mlama.console import UserError
 from fluent_mlama.languages import language
 from fluent_mlama.linking import Linking, Unigrams, evidence
-from fluent_mlama.ranking.text import Frame, read_frame
+from fluent_mlama.ranking.corrected import Frame, read_frame
 from fluent_mlama.records.benchmark import name_columns
-from fluent_mlama.records.dump import ProtocolName
+from fluent_mlama.records.results import ProtocolName
 
 RELINKED = "relinked"
 """The column that holds the new scores."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fluent_mlama.options import LoadOptions
 
 if TYPE_CHECKING:  # pandas stays out of `script.py --help`
-    from fluent_mlama.records.dump import ProtocolName
+    from fluent_mlama.records.results import ProtocolName
     from fluent_mlama.scoring.contract import Arithmetic
 
 DEFAULT_MODEL = "meta-llama/Llama-2-7b-chat-hf"

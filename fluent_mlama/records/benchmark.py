@@ -18,9 +18,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from fluent_mlama.console import UserError
-from fluent_mlama.records.atomic import write_text
-from fluent_mlama.records.source import Source
-from fluent_mlama.records.table import format_table, read_table, refuse_nul
+from fluent_mlama.files import Source, format_table, read_table, refuse_nul, write_text
 
 TEMPLATE = "template"
 ALIAS_SEPARATOR = "|||"

@@ -14,10 +14,9 @@ from pathlib import Path
 import requests
 
 from fluent_mlama.console import UserError, note, plain_number, progress_bar
-from fluent_mlama.json_text import parse_json
+from fluent_mlama.files import check_writable, new_folders, parse_json, write_text
 from fluent_mlama.patience import Patience, RequestFailed, TryLater, may_pass
-from fluent_mlama.records.atomic import check_writable, new_folders, write_text
-from fluent_mlama.records.run import file_sha256
+from fluent_mlama.records.results import file_sha256
 
 CHUNK = 1 << 16
 _CUT = (

@@ -11,7 +11,7 @@ from typing import Any
 from unicodedata import normalize
 
 from fluent_mlama.console import UserError
-from fluent_mlama.json_text import parse_json
+from fluent_mlama.files import parse_json
 
 MOST = 2**63 - 1
 """The largest whole number that a table can hold."""

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fluent_mlama.console import UserError
-from fluent_mlama.records.atomic import write_text
-from fluent_mlama.records.source import Source
+from fluent_mlama.files import Source, write_text
 
 INDENT = " " * 8
 KEYS = ("Source sentence", "Subject translation", "Object translation", "Translation")

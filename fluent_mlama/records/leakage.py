@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from fluent_mlama.files import Source
 from fluent_mlama.records.benchmark import Benchmark, find_benchmarks, name_columns, read_benchmark
-from fluent_mlama.records.dump import dump_name, read_dump, with_row_numbers
 from fluent_mlama.records.few_shot import FewShot, few_shot_name, read_few_shot
-from fluent_mlama.records.source import Source
+from fluent_mlama.records.results import dump_name, read_dump, with_row_numbers
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,8 @@ import pandas as pd
 from cyclopts import Parameter
 
 from fluent_mlama.console import note
+from fluent_mlama.files import Source, format_table, open_source, write_text
 from fluent_mlama.options import Benchmarks, File
-from fluent_mlama.records.atomic import write_text
-from fluent_mlama.records.source import Source, open_source
-from fluent_mlama.records.table import format_table
 from fluent_mlama.reporting.audit_page import advice_page, overview
 from fluent_mlama.reporting.audit_ranks import (
     against_wide,
@@ -46,6 +44,7 @@ from fluent_mlama.reporting.findings import WIDE, Finding
 from fluent_mlama.reporting.latex import write_table
 from fluent_mlama.reporting.loading import DumpFolder, RankTable, open_dumps, open_wide
 from fluent_mlama.reporting.options import StatsOptions
+from fluent_mlama.reporting.outcomes import has_outcomes
 
 Data = Annotated[
     Benchmarks | None, Parameter(help="the benchmark files, to check which rows were ranked")
@@ -80,6 +79,11 @@ def audit_dumps(
 
     stats.py audit --stats stats/starter/paper --data starter --tables tables/mine
     """
+    if has_outcomes(options.dumps):
+        from fluent_mlama.reporting.experiment import audit_experiment
+
+        audit_experiment(options)
+        return
     wide = open_wide(options.wide, options.dumps)
     write_audit(open_dumps(options.dumps), wide, options, data, prompts)
 

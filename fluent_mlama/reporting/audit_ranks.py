@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fluent_mlama.ranking.paper import POOL_LIMIT
-from fluent_mlama.ranking.ranks import narrow_from_wide
+from fluent_mlama.ranking.task import narrow_from_wide
 from fluent_mlama.reporting.distractors import correct_and_excluded, pool
 from fluent_mlama.reporting.findings import Finding, Outcome, some_rows
 from fluent_mlama.reporting.loading import RankTable

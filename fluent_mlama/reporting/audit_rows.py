@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fluent_mlama.ranking.corrected import corrected_task
-from fluent_mlama.ranking.entities import FEW_DISTRACTORS
+from fluent_mlama.files import Source
+from fluent_mlama.ranking.corrected import FEW_DISTRACTORS, corrected_task
 from fluent_mlama.ranking.paper import POOL_LIMIT, sampling_order, select_rows
 from fluent_mlama.records.benchmark import Benchmark, find_benchmarks, read_benchmark
 from fluent_mlama.records.few_shot import few_shot_name, read_few_shot
 from fluent_mlama.records.leakage import find_leakage
-from fluent_mlama.records.source import Source
 from fluent_mlama.reporting.audit_ranks import finding
 from fluent_mlama.reporting.distractors import correct_and_excluded, distractor_counts, pool
 from fluent_mlama.reporting.findings import Finding

@@ -20,8 +20,8 @@ from cyclopts import Parameter, Token
 from tabulate import tabulate
 
 from fluent_mlama.console import UserError, note
+from fluent_mlama.files import write_text
 from fluent_mlama.options import Cutoffs, Seed
-from fluent_mlama.records.atomic import write_text
 from fluent_mlama.reporting.comparing import Pair, Settings, compare_pairs
 from fluent_mlama.reporting.comparison_tables import (
     latex_body,

@@ -11,8 +11,7 @@ from typing import Any
 import pandas as pd
 from tabulate import tabulate
 
-from fluent_mlama.records.atomic import write_text
-from fluent_mlama.records.table import format_table
+from fluent_mlama.files import format_table, write_text
 from fluent_mlama.reporting.inference import FEWEST
 from fluent_mlama.reporting.latex import Column, Raw, bold, booktabs, number
 from fluent_mlama.reporting.paired import SIGNIFICANT, better

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from fluent_mlama.ranking.paper import POOL_LIMIT
-from fluent_mlama.records.dump import aliases_of
+from fluent_mlama.records.results import aliases_of
 from fluent_mlama.reporting.loading import RankTable
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fluent_mlama.console import UserError, note
-from fluent_mlama.records.atomic import check_writable
+from fluent_mlama.files import check_writable
 from fluent_mlama.reporting import audit, graphs
 from fluent_mlama.reporting.general_table import write_general_table
 from fluent_mlama.reporting.infl_table import write_infl_table

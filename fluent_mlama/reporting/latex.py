@@ -16,8 +16,8 @@ from pathlib import Path
 import regex
 
 from fluent_mlama.console import note
-from fluent_mlama.ranking.text import remove_invisible
-from fluent_mlama.records.atomic import write_text
+from fluent_mlama.files import write_text
+from fluent_mlama.ranking.corrected import remove_invisible
 
 _SPECIALS = str.maketrans(
     {

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import regex
 
-from fluent_mlama.records.atomic import write_text
+from fluent_mlama.files import write_text
 from fluent_mlama.reporting.latex import escape
 
 _T1 = regex.compile(

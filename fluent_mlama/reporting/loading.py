@@ -18,12 +18,17 @@ import numpy as np
 import pandas as pd
 
 from fluent_mlama.console import UserError, note, progress
-from fluent_mlama.json_text import parse_json
+from fluent_mlama.files import open_source, parse_json
 from fluent_mlama.ranking.settings import Settings
-from fluent_mlama.records.dump import Dump, find_dumps, read_dump
-from fluent_mlama.records.run import NOT_AS_WRITTEN, run_path
-from fluent_mlama.records.scores import read_scores, scores_path
-from fluent_mlama.records.source import open_source
+from fluent_mlama.records.results import (
+    NOT_AS_WRITTEN,
+    Dump,
+    find_dumps,
+    read_dump,
+    read_scores,
+    run_path,
+    scores_path,
+)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
 from fluent_mlama.console import note
-from fluent_mlama.records.atomic import replacing
+from fluent_mlama.files import replacing
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#B8A800")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")

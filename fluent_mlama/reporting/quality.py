@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.stats import pearsonr
 
 from fluent_mlama.console import UserError
-from fluent_mlama.records.table import read_table
+from fluent_mlama.files import read_table
 from fluent_mlama.reporting.inference import holm
 from fluent_mlama.reporting.measures import by_relation, recall_at, value_at
 from fluent_mlama.reporting.selection import Selection

@@ -20,16 +20,17 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from fluent_mlama.console import UserError, note
+from fluent_mlama.files import check_writable, open_source, write_text
 from fluent_mlama.options import File, Seed
-from fluent_mlama.records.atomic import check_writable, write_text
-from fluent_mlama.records.source import open_source
 from fluent_mlama.reporting.compare import pair_folders
 from fluent_mlama.reporting.comparing import Settings, compare_pairs
 from fluent_mlama.reporting.comparison_tables import main_figures
+from fluent_mlama.reporting.experiment import report_experiment
 from fluent_mlama.reporting.folders import open_folders
 from fluent_mlama.reporting.inference import STATEMENT
 from fluent_mlama.reporting.loading import DumpFolder
 from fluent_mlama.reporting.options import Against, Resamples, StatsOptions
+from fluent_mlama.reporting.outcomes import has_outcomes
 from fluent_mlama.reporting.remarks import relation_counts, rules_text
 from fluent_mlama.reporting.report_facts import collect_facts, join_facts, pack
 from fluent_mlama.reporting.report_models import all_graphs, run_marks
@@ -67,8 +68,11 @@ def report(
             f"{out} is a folder: give a file name for the report, such as {out / 'report.html'}"
         )
     check_writable(out.parent, "the folder of --out")
-    folders = open_folders((*options.stats, *against))
     settings = Settings(cutoffs=(1, 3), resamples=resamples, seed=seed)
+    if has_outcomes(options.stats[0]):
+        report_experiment(options, out, title, settings)
+        return
+    folders = open_folders((*options.stats, *against))
     page = build_page(folders, options, settings, title)
     write_text(out, page)
     note(f"wrote {out} ({len(page.encode('utf-8')) / 1e6:.1f} MB)")

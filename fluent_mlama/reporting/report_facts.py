@@ -18,8 +18,8 @@ from typing import Any
 import pandas as pd
 
 from fluent_mlama.console import progress
-from fluent_mlama.records.scores import SUFFIX, read_scores
-from fluent_mlama.records.source import Source
+from fluent_mlama.files import Source
+from fluent_mlama.records.results import SCORES_SUFFIX, read_scores
 from fluent_mlama.reporting.loading import RankTable
 
 CANDIDATES_SHOWN = 6
@@ -207,7 +207,7 @@ def _utf16(text: str) -> int:
 
 def best_candidates(table: RankTable, source: Source) -> dict[tuple[int, str], list[Any]]:
     """(row number, verbalisation) -> the best candidates, from the scores file beside the dump; {} where there is none."""
-    name = Path(table.name).with_suffix(SUFFIX).name
+    name = Path(table.name).with_suffix(SCORES_SUFFIX).name
     if name not in source.names():
         return {}
     wanted = ["row", "verbalisation", "candidate", "role", "entity", "logprob"]

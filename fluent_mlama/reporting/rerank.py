@@ -18,6 +18,7 @@ from cyclopts import Parameter, Token
 from tabulate import tabulate
 
 from fluent_mlama.console import UserError, note, progress
+from fluent_mlama.files import check_writable, open_source, write_text
 from fluent_mlama.linking import (
     NAMES,
     Linking,
@@ -27,29 +28,27 @@ from fluent_mlama.linking import (
     read_unigrams,
 )
 from fluent_mlama.options import Cutoffs, File, Langs, Relations
-from fluent_mlama.ranking.dumping import TIE_NAMES, TIES, dump_of_scores
-from fluent_mlama.ranking.ranks import Ties
+from fluent_mlama.ranking.outputs import TIE_NAMES, TIES, dump_of_scores
 from fluent_mlama.ranking.relinking import RELINKED, columns_for, for_protocol, relink, without
 from fluent_mlama.ranking.settings import Settings
-from fluent_mlama.records.atomic import check_writable, write_text
-from fluent_mlama.records.dump import (
+from fluent_mlama.ranking.task import Ties
+from fluent_mlama.records.results import (
+    NEUTRAL,
+    NOT_AS_WRITTEN,
     Dump,
     ProtocolName,
+    RunRecord,
     dump_columns,
+    file_sha256,
     find_dumps,
     format_dump,
     read_dump,
-)
-from fluent_mlama.records.run import (
-    NOT_AS_WRITTEN,
-    RunRecord,
-    file_sha256,
     read_run,
+    read_scores,
     run_path,
+    scores_path,
     write_run,
 )
-from fluent_mlama.records.scores import NEUTRAL, read_scores, scores_path
-from fluent_mlama.records.source import open_source
 
 COUNTS = "counts"
 LOGPROB = parse_linking("lp")

@@ -13,7 +13,7 @@ from functools import partial
 import pandas as pd
 
 from fluent_mlama.console import UserError, note
-from fluent_mlama.ranking.text import names_object
+from fluent_mlama.ranking.corrected import names_object
 from fluent_mlama.records.benchmark import name_columns
 from fluent_mlama.reporting.loading import DumpFolder, RankTable
 from fluent_mlama.reporting.options import RowRules

@@ -9,8 +9,7 @@ from pathlib import Path
 import pandas as pd
 from tabulate import tabulate
 
-from fluent_mlama.records.atomic import write_text
-from fluent_mlama.records.table import format_table
+from fluent_mlama.files import format_table, write_text
 from fluent_mlama.reporting.latex import Column, booktabs
 
 

@@ -18,10 +18,9 @@ import torch
 from torch import nn
 
 from fluent_mlama.console import UserError
-from fluent_mlama.scoring.attention import MethodRefused
 from fluent_mlama.scoring.failures import is_out_of_memory
-from fluent_mlama.scoring.methods import Edges
-from fluent_mlama.scoring.packed_linear import PackedHead, PackedLinear
+from fluent_mlama.scoring.methods import Edges, MethodRefused
+from fluent_mlama.scoring.network import PackedHead, PackedLinear
 
 TOLERANCE = {"float32": 1e-3, "16-bit": 1.0}
 """Largest gap of a candidate's summed log-probability between a way to score and plain forwards."""

@@ -33,7 +33,7 @@ from fluent_mlama.scoring.contract import (
 )
 from fluent_mlama.scoring.executors import Cluster, Queries, in_order
 from fluent_mlama.scoring.masked_contract import TypedResult
-from fluent_mlama.scoring.text_tokens import TextTokeniser
+from fluent_mlama.scoring.tokens import TextTokeniser
 
 _COUNTERS = ("halved_for_memory", "beyond_reach")
 _SAME = ("model", "revision", "dtype", "device", "path", "bos", "versions")
@@ -94,7 +94,7 @@ class Worker:
 
 
 class ClusterScorer:
-    """Implements ``contract.Scorer`` and ``ManyPacksScorer``, and serves masked models."""
+    """Implements ``contract.Scorer`` with several packs in the making at once, and serves masked models."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class ClusterScorer:
         return plan
 
     def score_packs(
-        self, plan: Plan, numbers: Iterable[int], arithmetic: Arithmetic
+        self, plan: Plan, numbers: Iterable[int], arithmetic: Arithmetic = "float32"
     ) -> Iterator[tuple[int, dict[int, RequestScore]]]:
         """Packs as the workers finish them."""
         if self._stored[0] is not plan:

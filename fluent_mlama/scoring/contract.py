@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol
 
 from fluent_mlama.console import UserError
 
@@ -120,6 +120,11 @@ class Scorer(Protocol):
     ) -> dict[int, RequestScore]:
         """Score the requests of pack ``number``: request number -> score. NaN, all-equal or all-zero scores are errors."""
 
+    def score_packs(
+        self, plan: Plan, numbers: Iterable[int], arithmetic: Arithmetic = "float32"
+    ) -> Iterator[tuple[int, dict[int, RequestScore]]]:
+        """Each pack's number and scores as they are finished, in any order; a number is taken when there is room for it."""
+
     def score(
         self,
         requests: Sequence[Request],
@@ -132,27 +137,6 @@ class Scorer(Protocol):
 
     def tokens(self, token_ids: Sequence[int]) -> list[str]:
         """The tokens as text, for showing to a person."""
-
-
-@runtime_checkable
-class ManyPacksScorer(Protocol):
-    """A scorer that can have several packs in the making at once, on several machines."""
-
-    def score_packs(
-        self, plan: Plan, numbers: Iterable[int], arithmetic: Arithmetic
-    ) -> Iterator[tuple[int, dict[int, RequestScore]]]:
-        """Each pack's number and scores as they are finished, in any order; a number is taken when there is room for it."""
-
-
-def score_packs(
-    scorer: Scorer, plan: Plan, numbers: Iterable[int], arithmetic: Arithmetic = "float32"
-) -> Iterator[tuple[int, dict[int, RequestScore]]]:
-    """Score these packs of a plan: (number, scores) one by one, in any order; numbers are taken only as they are needed."""
-    if isinstance(scorer, ManyPacksScorer):
-        yield from scorer.score_packs(plan, numbers, arithmetic)
-        return
-    for number in numbers:
-        yield number, scorer.score_pack(plan, number, arithmetic)
 
 
 def score_all(
@@ -168,7 +152,7 @@ def score_all(
         raise UserError(f"request {number + 1} cannot be scored: {reason}")
     scores: dict[int, RequestScore] = {}
     for done, (_, fresh) in enumerate(
-        score_packs(scorer, plan, range(len(plan.packs)), arithmetic), start=1
+        scorer.score_packs(plan, range(len(plan.packs)), arithmetic), start=1
     ):
         scores |= fresh
         if on_pack is not None:

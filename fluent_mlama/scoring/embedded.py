@@ -16,7 +16,7 @@ from importlib import metadata, util
 from pathlib import Path
 
 from fluent_mlama.console import UserError, note
-from fluent_mlama.json_text import parse_json
+from fluent_mlama.files import parse_json
 from fluent_mlama.scoring.file_hashes import cache_folder, file_hashes
 
 EMBEDDED_NAME = "smollm2"

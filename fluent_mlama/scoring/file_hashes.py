@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from fluent_mlama.json_text import parse_json
+from fluent_mlama.files import parse_json
 
 _FILE = "file-hashes.json"
 _SETTLED_NS = 2_000_000_000

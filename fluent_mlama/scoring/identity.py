@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from fluent_mlama.console import UserError
-from fluent_mlama.json_text import parse_json
+from fluent_mlama.files import parse_json
 from fluent_mlama.scoring.embedded import EMBEDDED_NAME, embedded_model_folder, embedded_revision
 from fluent_mlama.scoring.file_hashes import file_hashes
 

@@ -20,8 +20,16 @@ from fluent_mlama.scoring.masked_check import choose_batches
 from fluent_mlama.scoring.masked_contract import Ids, PieceScore, TypedQuery, TypedResult
 from fluent_mlama.scoring.masked_network import Copy, MaskedNetwork
 from fluent_mlama.scoring.models import LoadedModel, load_model, versions
-from fluent_mlama.scoring.text_tokens import prefix_name, readable, tokenizer_identity
-from fluent_mlama.scoring.tokens import Context, Filling, SlotTokeniser, SlotTokens, tokens_in
+from fluent_mlama.scoring.tokens import (
+    Context,
+    Filling,
+    SlotTokeniser,
+    SlotTokens,
+    prefix_name,
+    readable,
+    tokenizer_identity,
+    tokens_in,
+)
 
 TOKEN_BUDGET = 2048
 _ANY_WORDS = ("Paris", "one", "the", "music")

@@ -22,7 +22,7 @@ from fluent_mlama.scoring.checking import TOLERANCE, Comparison, agree, first_la
 from fluent_mlama.scoring.failures import is_out_of_memory
 from fluent_mlama.scoring.masked_network import BATCHINGS, REACH, Copy, MaskedNetwork
 from fluent_mlama.scoring.methods import Edges
-from fluent_mlama.scoring.packed_linear import can_pack, pack, unpack
+from fluent_mlama.scoring.network import can_pack, pack, unpack
 
 _LENGTHS = (24, 9, 9, 3, 23, 3, REACH, REACH - 8, REACH // 2, REACH // 2)
 """Pairs, so that sequences of one length differ too; 3 is a mask between two special tokens."""

@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from fluent_mlama.json_text import parse_json
+from fluent_mlama.files import parse_json
 from fluent_mlama.scoring.file_hashes import cache_folder, file_hashes, write_cached
 from fluent_mlama.scoring.models import LoadedModel, versions
 

@@ -37,18 +37,21 @@ from fluent_mlama.scoring.contract import Candidate, Request, Tokenisation
 from fluent_mlama.scoring.devices import dtype_name
 from fluent_mlama.scoring.failures import is_out_of_memory
 from fluent_mlama.scoring.methods import (
+    NODE_LIMIT,
     Edges,
+    Ids,
     PaddedMethod,
+    Reach,
+    Runner,
     ScoringMethod,
     SharedPrefixMethod,
+    Tree,
     TreeMethod,
+    build_tree,
 )
-from fluent_mlama.scoring.network import Network
-from fluent_mlama.scoring.packed_linear import can_pack, pack, unpack
+from fluent_mlama.scoring.network import Network, can_pack, pack, unpack
 from fluent_mlama.scoring.remembered import Memory, Verdict
-from fluent_mlama.scoring.running import Runner
 from fluent_mlama.scoring.tokens import PromptTokeniser
-from fluent_mlama.scoring.trie import NODE_LIMIT, Ids, Tree, build_tree
 
 METHODS = ("tree", "shared-prefix", "padded", "plain")
 REACH = 512
@@ -71,34 +74,6 @@ _SUMMED = 16
 
 Alone = Mapping[tuple[int, int], Edges]
 """(tree, sequence) -> log-probabilities of its tokens 2..n in a plain forward."""
-
-
-@dataclass(slots=True)
-class Reach:
-    """How long a text a method is right for; longer ones are tried when they come.
-
-    try_length: whether the method is right for sequences of up to so many tokens. most: what the
-    model has positions for.
-    """
-
-    length: int
-    try_length: Callable[[int], bool]
-    most: int | None = None
-    closed: bool = False
-
-    def covers(self, length: int) -> bool:
-        """Whether the method is right for a sequence of ``length`` tokens."""
-        while self.length < length and not self.closed:
-            longer = (
-                2 * self.length
-                if self.most is None
-                else min(2 * self.length, max(self.most, length))
-            )
-            if self.try_length(longer):
-                self.length = longer
-            else:
-                self.closed = True
-        return length <= self.length
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from fluent_mlama.console import UserError
@@ -94,6 +94,13 @@ class TypedScorer:
             )
             for request, scores in found.items()
         }
+
+    def score_packs(
+        self, plan: Plan, numbers: Iterable[int], arithmetic: Arithmetic = "float32"
+    ) -> Iterator[tuple[int, dict[int, RequestScore]]]:
+        """One pack after the other."""
+        for number in numbers:
+            yield number, self.score_pack(plan, number, arithmetic)
 
     def score(
         self,

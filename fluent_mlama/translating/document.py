@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fluent_mlama.console import UserError, note
-from fluent_mlama.records.atomic import replacing
+from fluent_mlama.files import replacing
 from fluent_mlama.translating.backend import (
     Answer,
     SourceSentence,

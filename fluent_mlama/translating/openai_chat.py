@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fluent_mlama.console import UserError, note
+from fluent_mlama.files import open_source
 from fluent_mlama.languages import language
 from fluent_mlama.patience import Patience, RequestFailed, TryLater, may_pass
 from fluent_mlama.records.few_shot import (
@@ -32,7 +33,6 @@ from fluent_mlama.records.few_shot import (
     read_few_shot,
     write_few_shot,
 )
-from fluent_mlama.records.source import open_source
 from fluent_mlama.translating.backend import (
     FAILED,
     OK,

@@ -20,11 +20,9 @@ import pandas as pd
 import requests
 
 from fluent_mlama.console import UserError, note, progress_bar
-from fluent_mlama.json_text import parse_json
+from fluent_mlama.files import format_table, parse_json, write_text
 from fluent_mlama.patience import Patience, RequestFailed, TryLater, may_pass
-from fluent_mlama.records.atomic import write_text
 from fluent_mlama.records.benchmark import ALIAS_SEPARATOR, join_aliases
-from fluent_mlama.records.table import format_table
 from fluent_mlama.translating.checks import clean_characters, is_written_in, simplify
 from fluent_mlama.translating.store import open_sqlite, plain_errors
 

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fluent_mlama.console import UserError
-from fluent_mlama.json_text import parse_json
+from fluent_mlama.files import parse_json
 from fluent_mlama.zhoblimp.vocabulary import decode_utf8
 
 _KEYS = ("UID", "phenomenon", "sentence_good", "sentence_bad", "pairID")

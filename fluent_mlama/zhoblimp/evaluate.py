@@ -58,8 +58,8 @@ def evaluate(
         human: CSV with UID and acc, people's accuracy per paradigm
         no_plots: tables only
     """
+    from fluent_mlama.files import check_writable
     from fluent_mlama.outcomes import write_outcomes
-    from fluent_mlama.records.atomic import check_writable
     from fluent_mlama.reporting.three_formats import write_tables
     from fluent_mlama.runner.models import each_model, require_all
     from fluent_mlama.zhoblimp import measures

@@ -10,9 +10,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from fluent_mlama.console import UserError, note, progress
+from fluent_mlama.files import is_file_name, write_text
 from fluent_mlama.options import Count, File, Seed
-from fluent_mlama.records.atomic import write_text
-from fluent_mlama.records.names import is_file_name
 from fluent_mlama.zhoblimp.data import jsonl_of
 from fluent_mlama.zhoblimp.generator import Generated, Generator
 from fluent_mlama.zhoblimp.paradigm import (

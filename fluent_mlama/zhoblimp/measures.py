@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from fluent_mlama.console import UserError
+from fluent_mlama.files import write_text
 from fluent_mlama.linking import (
     Evidence,
     Linking,
@@ -26,7 +27,6 @@ from fluent_mlama.linking import (
     parse_linking,
 )
 from fluent_mlama.outcomes import Measure, Outcomes, outcome_rows
-from fluent_mlama.records.atomic import write_text
 from fluent_mlama.zhoblimp.data import PairRow
 from fluent_mlama.zhoblimp.evaluate import DEFAULTS
 

@@ -40,8 +40,7 @@ from pathlib import Path
 from typing import Any
 
 from fluent_mlama.console import UserError
-from fluent_mlama.json_text import parse_json
-from fluent_mlama.records.source import open_source
+from fluent_mlama.files import open_source, parse_json
 from fluent_mlama.zhoblimp.vocabulary import (
     Conditions,
     Vocabulary,

@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fluent_mlama.files import as_file_name
 from fluent_mlama.linking import Linking
-from fluent_mlama.records.names import as_file_name
 from fluent_mlama.reporting.plotting import COLOURS, MARKERS, MUTED, logarithmic_x, look, save_stem
 from fluent_mlama.zhoblimp.measures import LENGTHS, Result, by_length, by_paradigm, by_phenomenon
 from fluent_mlama.zhoblimp.train import tokens_of

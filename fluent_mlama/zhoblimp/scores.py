@@ -22,11 +22,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fluent_mlama.console import UserError
-from fluent_mlama.json_text import parse_json
+from fluent_mlama.files import as_file_name, parse_json, write_bytes
 from fluent_mlama.options import LoadOptions
-from fluent_mlama.records.atomic import write_bytes
-from fluent_mlama.records.names import as_file_name
-from fluent_mlama.records.run import write_run
+from fluent_mlama.records.results import write_run
 from fluent_mlama.runner.run import OnItems, Packs
 from fluent_mlama.scoring.contract import Candidate, Request, RequestScore, Scorer
 from fluent_mlama.scoring.identity import model_identity

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from fluent_mlama.console import UserError, note
-from fluent_mlama.json_text import parse_json
+from fluent_mlama.files import check_writable, new_folders, parse_json, write_text
 from fluent_mlama.options import Count, File, Files, Name, Names, Seed
-from fluent_mlama.records.atomic import check_writable, new_folders, write_text
 from fluent_mlama.zhoblimp.vocabulary import read_utf8
 
 if TYPE_CHECKING:

@@ -32,8 +32,8 @@ from transformers.trainer_callback import PrinterCallback
 from transformers.trainer_utils import get_last_checkpoint
 
 from fluent_mlama.console import UserError, note, progress
-from fluent_mlama.records.atomic import replacing, write_text
-from fluent_mlama.scoring.text_tokens import tokenizer_identity
+from fluent_mlama.files import replacing, write_text
+from fluent_mlama.scoring.tokens import tokenizer_identity
 from fluent_mlama.zhoblimp.data import read_pairs
 from fluent_mlama.zhoblimp.train import checkpoint_name
 from fluent_mlama.zhoblimp.vocabulary import read_utf8

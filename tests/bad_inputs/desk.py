@@ -13,12 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fluent_mlama.cpopqa.__main__ import main as cpopqa
+from fluent_mlama.files import open_source
 from fluent_mlama.mlama.query import Options, query
 from fluent_mlama.processor import Processor
 from fluent_mlama.ranking.settings import Settings
 from fluent_mlama.reader import MLama
 from fluent_mlama.records.benchmark import read_benchmark
-from fluent_mlama.records.source import open_source
 from tests.stand_in import StandInScorer
 
 ROOT = Path(__file__).resolve().parents[2]

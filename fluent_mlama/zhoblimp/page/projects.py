@@ -17,8 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fluent_mlama.console import UserError
-from fluent_mlama.json_text import parse_json
-from fluent_mlama.records.atomic import write_text
+from fluent_mlama.files import parse_json, write_text
 from fluent_mlama.zhoblimp.vocabulary import read_utf8
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
