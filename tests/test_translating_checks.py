@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from fluent_mlama.files import open_source
 from fluent_mlama.records.benchmark import find_benchmarks, read_benchmark
-from fluent_mlama.records.source import open_source
 from fluent_mlama.translating.backend import Answer, SourceSentence
 from fluent_mlama.translating.checks import (
     FLAGS,

@@ -82,7 +82,7 @@ def few_clusters(outcomes: Outcomes) -> Iterator[str]:
     for name, rows in _each(outcomes):
         effective = design_of_items(rows, outcomes).effective
         if effective < FEWEST:
-            yield f"{name}: {effective:.1f} effective {outcomes.clusters[0]}s"
+            yield f"{name}: {effective:z.1f} effective {outcomes.clusters[0]}s"
 
 
 @check("items that only some conditions have are left out of comparisons", "ask them everywhere")
