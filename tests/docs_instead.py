@@ -235,7 +235,7 @@ INSTEAD: dict[str, Instead] = {
         "python -m probes.zhoblimp evaluate --model smollm2 --data fluent_mlama/zhoblimp/content/zh/pairs --per-paradigm 1 --out results",
         AS_WRITTEN,
     ),
-    "python -m probes.zhoblimp evaluate --model A --model B --data ZhoBLiMP.tar.gz --linking all --unigrams corpus.txt "
+    "python -m probes.zhoblimp evaluate --model A,B --data ZhoBLiMP.tar.gz --linking all --unigrams corpus.txt "
     "--human human_validation_result.csv --out results": Instead(PLACEHOLDER, PARSE),
     "python -m probes.zhoblimp serve --projects zhoblimp_projects": Instead(WRITES, PARSE),
     "python -m probes.zhoblimp generate --templates FOLDER/paradigms --out pairs -n 300 --seed 0": Instead(
