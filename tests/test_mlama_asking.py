@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,10 +11,18 @@ import pytest
 import torch
 
 from fluent_mlama.console import UserError
-from fluent_mlama.mlama.asking import CHUNK, CausalAsker, MaskedAsker, Row, with_gold
-from fluent_mlama.mlama.displacement import displaced_layout, displaced_words
+from fluent_mlama.mlama.asking import (
+    CHUNK,
+    CausalAsker,
+    ChunkStore,
+    MaskedAsker,
+    Row,
+    displaced_layout,
+    displaced_words,
+    with_gold,
+)
+from fluent_mlama.mlama.items import Question, make_questions
 from fluent_mlama.mlama.query import MASKS
-from fluent_mlama.mlama.questions import Question, make_questions
 from fluent_mlama.reader import MLama
 from fluent_mlama.records.facts import Triple
 from fluent_mlama.scoring.masked import MaskedScorer
@@ -41,7 +50,9 @@ def ask(
     **changes: object,
 ) -> list[Row]:
     options = {"untyped": False, "max_masks": None, "top": 10, "compat": False} | changes
-    return MaskedAsker(scorer, candidates, **options).ask(questions, lambda _: None)  # type: ignore[arg-type]
+    with tempfile.TemporaryDirectory() as folder:
+        options["kept"] = ChunkStore(Path(folder), "")
+        return MaskedAsker(scorer, candidates, **options).ask(questions, lambda _: None)  # type: ignore[arg-type]
 
 
 def plain(scorer: MaskedScorer, asked: Question, label: str) -> float:

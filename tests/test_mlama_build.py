@@ -13,8 +13,7 @@ from werkzeug import Request, Response
 
 from fluent_mlama.console import UserError
 from fluent_mlama.mlama.__main__ import main
-from fluent_mlama.mlama.build import build
-from fluent_mlama.mlama.lama import mend_template, read_lama
+from fluent_mlama.mlama.build import build, mend_template, read_lama
 from fluent_mlama.reader import MLama
 from fluent_mlama.translating.backend import Answer, SourceSentence
 from fluent_mlama.translating.store import Store

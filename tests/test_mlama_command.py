@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -13,8 +14,7 @@ from PIL import Image
 from fluent_mlama.console import UserError
 from fluent_mlama.mlama import query as query_module
 from fluent_mlama.mlama.__main__ import main
-from fluent_mlama.mlama.bias import bias_table
-from fluent_mlama.mlama.measures import p1_by_relation
+from fluent_mlama.mlama.measures import bias_table, p1_by_relation
 from fluent_mlama.mlama.query import Options, query
 from fluent_mlama.mlama.report import TITLES, left_out, page
 from fluent_mlama.mlama.results import Place, Results, read_result, read_results
@@ -117,27 +117,73 @@ def test_what_is_finished_is_not_asked_again_and_what_changed_is(
     flip_bit(Path(model) / "model.safetensors")  # as the other tests know it
 
 
-def test_an_interrupted_query_keeps_its_finished_relations(
-    toy: Path, model: str, tmp_path: Path
+@pytest.mark.parametrize(("method", "compat"), [("tyq", False), ("tyq", True), ("untyq", False)])
+def test_an_interrupted_query_goes_on_inside_a_relation(
+    toy: Path,
+    model: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    compat: bool,
 ) -> None:
+    monkeypatch.setattr("fluent_mlama.mlama.asking.CHUNK", 1)
+    facts = sum(map(len, FACTS.values()))
+    options = Options(model, method, tmp_path / "out", compat=compat)
+    whole = replace(options, out=tmp_path / "whole")
+    query(MLama(toy), whole, scorer=tiny_masked())
+
     scorer = tiny_masked()
     typed, calls = scorer.typed, []
 
-    def failing(queries: Sequence[object], **options: object) -> object:
-        calls.append(queries)
-        if len(calls) > 2:
+    def failing(queries: Sequence[object], **_: object) -> object:
+        if len(calls) == 6:
             raise KeyboardInterrupt
-        return typed(queries, **options)  # type: ignore[arg-type]
+        calls.append(queries)
+        return typed(queries)  # type: ignore[arg-type]
+
+    scorer.typed = failing  # type: ignore[method-assign,assignment]
+    with pytest.raises(KeyboardInterrupt):
+        query(MLama(toy), options, scorer=scorer)
+    kept = sorted((tmp_path / "out").rglob("chunk-*.json"))
+    assert len(kept) == 2  # of the second relation; the first has 4 facts and is finished
+    kept[1].write_bytes(kept[1].read_bytes()[:-9])  # a damaged one is asked again
+
+    calls.clear()
+    scorer.typed = lambda queries: calls.append(queries) or typed(queries)  # type: ignore[method-assign,assignment]
+    files = query(MLama(toy), options, scorer=scorer)
+    assert len(calls) == facts - 5
+    assert not list((tmp_path / "out").rglob("*.packs"))
+    for path in files:
+        same = whole.place.folder / path.relative_to(options.place.folder)
+        assert path.read_bytes() == same.read_bytes()
+        assert read_run(path.with_suffix(".run.json")).extras == (
+            read_run(same.with_suffix(".run.json")).extras
+        )
+
+
+def test_chunks_of_other_settings_are_not_used(
+    toy: Path, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fluent_mlama.mlama.asking.CHUNK", 1)
+    scorer = tiny_masked()
+    typed, calls = scorer.typed, []
+
+    def failing(queries: Sequence[object], **_: object) -> object:
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        calls.append(queries)
+        return typed(queries)  # type: ignore[arg-type]
 
     scorer.typed = failing  # type: ignore[method-assign,assignment]
     options = Options(model, "tyq", tmp_path / "out")
     with pytest.raises(KeyboardInterrupt):
-        query(MLama(toy), options, scorer=scorer)
-    assert len(list((tmp_path / "out").rglob("P*.parquet"))) == 2
+        query(MLama(toy), options, ["en"], ["P36"], scorer)
     calls.clear()
     scorer.typed = lambda queries: calls.append(queries) or typed(queries)  # type: ignore[method-assign,assignment]
-    query(MLama(toy), options, scorer=scorer)
-    assert len(calls) == len(FACTS) - 2
+    (file,) = query(MLama(toy), replace(options, top=2), ["en"], ["P36"], scorer)
+    assert (
+        len(calls) == 4 and read_run(file.with_suffix(".run.json")).extras["settings"]["top"] == 2
+    )
 
 
 def test_methods_and_displaced_masks_never_share_a_folder(

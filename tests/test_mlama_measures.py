@@ -10,17 +10,20 @@ import pandas as pd
 import pytest
 
 from fluent_mlama.console import UserError
-from fluent_mlama.mlama.bias import bias_table, entropy, most_frequent, told
+from fluent_mlama.mlama.asking import order
 from fluent_mlama.mlama.figures import articles_table, read_articles
 from fluent_mlama.mlama.measures import (
+    bias_table,
     compare_templates,
+    entropy,
+    most_frequent,
     p1_by_language,
     p1_by_relation,
     relative_p1,
     split_by_pieces,
+    told,
     without,
 )
-from fluent_mlama.mlama.ordering import order
 from fluent_mlama.mlama.pooling import entities_of, pool, pooling_table
 from fluent_mlama.mlama.results import Place, Results
 from fluent_mlama.mlama.uhn import name_question, read_uhn_list, uhn_rows

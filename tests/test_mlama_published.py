@@ -9,10 +9,9 @@ import torch
 from transformers import BertConfig, BertForMaskedLM
 
 from fluent_mlama.files import open_source
-from fluent_mlama.mlama.candidates import CandidateLists
-from fluent_mlama.mlama.coverage import coverage_table
+from fluent_mlama.mlama.items import CandidateLists, make_questions
+from fluent_mlama.mlama.measures import coverage_table
 from fluent_mlama.mlama.query import Options, query
-from fluent_mlama.mlama.questions import make_questions
 from fluent_mlama.mlama.results import read_result
 from fluent_mlama.reader import MLama
 from fluent_mlama.scoring.masked import MaskedScorer

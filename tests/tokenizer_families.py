@@ -30,7 +30,7 @@ from transformers import (
 )
 from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegacy
 
-from fluent_mlama.mlama.questions import make_questions
+from fluent_mlama.mlama.items import make_questions
 from fluent_mlama.reader import MLama
 from tests.conftest import ROOT
 

@@ -16,13 +16,15 @@ from tabulate import tabulate
 
 from fluent_mlama.console import UserError
 from fluent_mlama.files import check_writable
-from fluent_mlama.mlama.bias import bias_by_language, bias_table
-from fluent_mlama.mlama.coverage import coverage_table, sample_table
 from fluent_mlama.mlama.measures import (
+    bias_by_language,
+    bias_table,
     compare_templates,
+    coverage_table,
     p1_by_language,
     p1_by_relation,
     relative_p1,
+    sample_table,
     split_by_pieces,
     without,
 )

@@ -5,12 +5,15 @@ Kassner et al. 2021, sections 3.3 and 4. A mean over no triples is not there rat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
 from fluent_mlama.console import UserError
 from fluent_mlama.mlama.results import Results
+from fluent_mlama.reader import MLama, is_valid_template
 
 ENGLISH = "en"
 GOOD_RATIO = 0.6
@@ -209,3 +212,105 @@ def compare_templates(
     if not rows:
         raise UserError(f"the template sets {', '.join(sets)} have no language in common")
     return pd.DataFrame(rows)
+
+
+def most_frequent(labels: Iterable[str], number: int = 2) -> list[tuple[str, int]]:
+    """The most frequent labels with their counts; equal counts by label."""
+    return sorted(Counter(labels).items(), key=lambda entry: (-entry[1], entry[0]))[:number]
+
+
+def told(entries: list[tuple[str, int]]) -> str:
+    """``Italia (3), Francia (1)``."""
+    return ", ".join(f"{label} ({count})" for label, count in entries)
+
+
+def entropy(labels: Iterable[str], options: int) -> float:
+    """Entropy of the labels' frequencies divided by ln(options): 1 = all alike, 0 = one answer to everything. NaN for one option."""
+    counts = Counter(labels)
+    total = sum(counts.values())
+    if options < 2 or not total:
+        return float("nan")
+    return (
+        -math.fsum(count / total * math.log(count / total) for count in counts.values())
+        / math.log(options)
+        + 0.0
+    )
+
+
+def bias_table(results: Results, number: int = 2) -> pd.DataFrame:
+    """A row a (relation, language): most frequent predictions, their concentration, and the same of the right answers."""
+    rows = []
+    for lang, frames in results.frames.items():
+        for relation, frame in frames.items():
+            options = (results.candidates or {}).get((lang, relation), 0)
+            first, right = (
+                most_frequent(frame["prediction"], number),
+                most_frequent(frame["gold"], number),
+            )
+            rows.append({
+                "relation": relation, "language": lang, "triples": len(frame), "predictions": told(first), "right answers": told(right),
+                "top share": first[0][1] / len(frame), "top share, right": right[0][1] / len(frame),
+                "distinct": frame["prediction"].nunique(), "distinct, right": frame["gold"].nunique(),
+                "entropy": entropy(frame["prediction"], options), "entropy, right": entropy(frame["gold"], options),
+            })  # fmt: skip
+    table = pd.DataFrame(rows)
+    numbers = table["relation"].str.extract(r"(\d+)", expand=False).astype(float)
+    return (
+        table.assign(_number=numbers)
+        .sort_values(["_number", "relation"], kind="stable", ignore_index=True)
+        .drop(columns="_number")
+    )
+
+
+def bias_by_language(table: pd.DataFrame) -> pd.DataFrame:
+    """Means over relations of how concentrated answers and right answers are."""
+    names = [
+        "top share",
+        "top share, right",
+        "distinct",
+        "distinct, right",
+        "entropy",
+        "entropy, right",
+    ]
+    means = table.groupby("language", sort=False)[names].mean().reset_index()
+    means.insert(1, "relations", table.groupby("language", sort=False).size().to_numpy())
+    return means
+
+
+def coverage_table(
+    data: MLama, languages: Sequence[str] | None = None, relations: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """A row a language, most triples first. of English: triples whose (relation, lineid) English has, as a share of English's.
+
+    English is what the data has of it, whether it was chosen or not; without English the share is NaN.
+    """
+    english = {ENGLISH: data.relations(ENGLISH)} if ENGLISH in data.languages() else {}
+    original = {
+        (relation, lineid)
+        for relation in english.get(ENGLISH, ())
+        if not relations or relation in relations
+        for lineid in data.triples(ENGLISH, relation)
+    }
+    rows = []
+    for lang, names in data.select(languages, relations).items():
+        keys = {(relation, lineid) for relation in names for lineid in data.triples(lang, relation)}
+        templates = data.templates(lang)
+        rows.append({
+            "language": lang, "relations": len(names), "empty relations": sum(not data.triples(lang, relation) for relation in names),
+            "invalid templates": sum(not is_valid_template(templates.get(relation, "")) for relation in names), "triples": len(keys),
+            "of English": len(keys & original) / len(original) if original else float("nan"), "not in English": len(keys - original),
+        })  # fmt: skip
+    return pd.DataFrame(rows).sort_values(
+        ["triples", "language"], ascending=[False, True], ignore_index=True
+    )
+
+
+def sample_table(
+    data: MLama, languages: Sequence[str] | None, relations: Sequence[str] | None, number: int = 3
+) -> pd.DataFrame:
+    """``number`` filled templates a language (Figures 4 and 5)."""
+    drawn = data.sample(languages, relations, number)
+    return pd.DataFrame(
+        [(lang, relation, " ".join(text.split())) for lang, relation, text in drawn],
+        columns=["language", "relation", "sentence"],
+    )

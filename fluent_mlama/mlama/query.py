@@ -16,14 +16,13 @@ from cyclopts import Parameter
 
 from fluent_mlama.console import UserError, note
 from fluent_mlama.files import check_writable, open_source
-from fluent_mlama.mlama.asking import CausalAsker, MaskedAsker, with_gold
-from fluent_mlama.mlama.candidates import CandidateLists
-from fluent_mlama.mlama.outcomes import outcomes_of
-from fluent_mlama.mlama.questions import QuestionSet, make_questions
+from fluent_mlama.mlama.asking import CausalAsker, ChunkStore, MaskedAsker, with_gold
+from fluent_mlama.mlama.items import CandidateLists, QuestionSet, make_questions
 from fluent_mlama.mlama.results import (
     USUAL_TEMPLATES,
     Place,
     file_name,
+    outcomes_of,
     read_results,
     state_of,
     write_result,
@@ -388,6 +387,7 @@ class Relation:
                 max_masks=options.max_masks,
                 top=options.top,
                 compat=options.compat,
+                kept=ChunkStore(self.packs, self._mark(scorer, competing)),
             )
         return CausalAsker(
             scorer,
@@ -396,6 +396,12 @@ class Relation:
             top=options.top,
             packs=self.packs,
         )
+
+    def _mark(self, scorer: Any, competing: Sequence[str]) -> str:
+        """What chunks of answers must have in common to be put together."""
+        made = scorer.describe(_tokenisation(self.options))
+        how = [made.model, made.revision, made.dtype, made.device, made.path, made.bos]
+        return _digest([how, dict(self.settings), list(competing)])
 
 
 def _made_by(scorer: Any, options: Options) -> dict[str, Any]:

@@ -9,8 +9,6 @@ from typing import Literal
 from fluent_mlama.console import UserError, note
 from fluent_mlama.files import check_writable, write_text
 from fluent_mlama.mlama.analyse import Tables, uhn_tables
-from fluent_mlama.mlama.bias import bias_by_language, bias_table
-from fluent_mlama.mlama.coverage import coverage_table, sample_table
 from fluent_mlama.mlama.figures import (
     articles_table,
     draw_articles,
@@ -21,9 +19,13 @@ from fluent_mlama.mlama.figures import (
 )
 from fluent_mlama.mlama.measures import (
     ENGLISH,
+    bias_by_language,
+    bias_table,
+    coverage_table,
     p1_by_language,
     p1_by_relation,
     relative_p1,
+    sample_table,
     split_by_pieces,
 )
 from fluent_mlama.mlama.pooling import pooling_by_relation, pooling_table

@@ -1,6 +1,6 @@
 """What was asked and answered: one Parquet file a (model, method, templates, language, relation), with its run.json.
 
-<out>/<model>/<method>/<templates>/<lang>/<relation>.parquet   .run.json   (.packs/ while a causal model is at work)
+<out>/<model>/<method>/<templates>/<lang>/<relation>.parquet   .run.json   (.packs/ while a model is at work)
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from fluent_mlama.console import UserError, note
 from fluent_mlama.files import as_file_name, is_file_name, write_bytes
+from fluent_mlama.outcomes import Measure, Outcomes, outcome_rows
 from fluent_mlama.records.results import (
     NOT_AS_WRITTEN,
     RunRecord,
@@ -199,4 +200,30 @@ def without_data(signature: str) -> str:
     """The parts of a signature that do not differ from file to file."""
     return "|".join(
         part for part in signature.split("|") if not part.startswith(("data:", "pool:", "sample:"))
+    )
+
+
+P1 = Measure("P@1", cutoff=1)
+
+
+def outcomes_of(results: Results) -> Outcomes:
+    """Every answered fact; a gold label that did not compete has no rank and counts as wrong."""
+    place = results.place
+    condition = f"{place.method}, {place.templates}"
+    rows = []
+    for lang, relations in results.frames.items():
+        for relation, frame in relations.items():
+            candidates = (results.candidates or {}).get((lang, relation))
+            for row in frame.itertuples(index=False):
+                item = f"{relation}/{row.lineid}"
+                obj, sub = row.obj_uri or row.gold, row.sub_uri or row.sub_label
+                rank = 1 if row.correct else row.rank
+                rows.append((lang, relation, item, obj, sub, condition, rank, candidates))
+    return Outcomes(
+        f"mLAMA, {place.method}",
+        outcome_rows(rows),
+        (P1,),
+        ("object", "subject"),
+        "relation",
+        " / ".join(results.signatures),
     )
