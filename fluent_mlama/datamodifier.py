@@ -33,8 +33,7 @@ from fluent_mlama.records.benchmark import (
     name_columns,
     write_benchmark,
 )
-from fluent_mlama.records.few_shot import FewShot
-from fluent_mlama.records.leakage import find_leakage
+from fluent_mlama.records.few_shot import FewShot, find_leakage
 from fluent_mlama.translating.backend import (
     OK,
     Translator,

@@ -13,12 +13,13 @@ from fluent_mlama.records.benchmark import make_benchmark, read_benchmark
 from fluent_mlama.records.few_shot import (
     FewShot,
     Shot,
+    audit_leakage,
+    find_leakage,
     format_few_shot,
     parse_few_shot,
     read_few_shot,
     write_few_shot,
 )
-from fluent_mlama.records.leakage import audit_leakage, find_leakage
 
 IRREGULAR = {
     "cs_P19.txt",

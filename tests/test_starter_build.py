@@ -19,7 +19,7 @@ from fluent_mlama.data.build import build, main
 from fluent_mlama.files import open_source
 from fluent_mlama.reader import MLama
 from fluent_mlama.records.benchmark import find_benchmarks, is_usable, read_benchmark, split_aliases
-from fluent_mlama.records.leakage import audit_leakage
+from fluent_mlama.records.few_shot import audit_leakage
 from fluent_mlama.translating.phrasebook import Phrasebook, read_cells, read_facts
 from fluent_mlama.translating.phrasebook_check import languages
 

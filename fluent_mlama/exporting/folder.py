@@ -12,8 +12,7 @@ import pandas as pd
 
 from fluent_mlama import __version__
 from fluent_mlama.exporting.facts import Facts, LeftOut
-from fluent_mlama.files import format_table, parse_json
-from fluent_mlama.records.folders import replacing_folder
+from fluent_mlama.files import format_table, parse_json, replacing_folder
 
 RECORD = "export.json"
 LEFT_OUT = "left_out.tsv"

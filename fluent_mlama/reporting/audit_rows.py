@@ -8,8 +8,7 @@ from fluent_mlama.files import Source
 from fluent_mlama.ranking.corrected import FEW_DISTRACTORS, corrected_task
 from fluent_mlama.ranking.paper import POOL_LIMIT, sampling_order, select_rows
 from fluent_mlama.records.benchmark import Benchmark, find_benchmarks, read_benchmark
-from fluent_mlama.records.few_shot import few_shot_name, read_few_shot
-from fluent_mlama.records.leakage import find_leakage
+from fluent_mlama.records.few_shot import few_shot_name, find_leakage, read_few_shot
 from fluent_mlama.reporting.audit_ranks import finding
 from fluent_mlama.reporting.distractors import correct_and_excluded, distractor_counts, pool
 from fluent_mlama.reporting.findings import Finding
