@@ -15,7 +15,7 @@ from fluent_mlama import stats
 from fluent_mlama.console import UserError
 from fluent_mlama.cpopqa import outcomes as cpopqa
 from fluent_mlama.linking import parse_linking
-from fluent_mlama.mlama import outcomes as mlama
+from fluent_mlama.mlama import results as mlama
 from fluent_mlama.mlama.results import Place, Results
 from fluent_mlama.outcomes import FILE, Outcomes, read_outcomes, write_outcomes
 from fluent_mlama.records.results import write_dump
