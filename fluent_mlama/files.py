@@ -1,11 +1,12 @@
-"""Files: found, read and written, in folders and zips. Every room may use it; it knows nothing of the project.
+"""Files: found, read and written, in folders and zips. Every room may use it.
 
-- writing beside the final name and moving into place, so that a killed run leaves the old file or the new one;
 - names that every file system takes, relations in the order of their numbers;
+- writing beside the final name and moving into place: a killed run leaves the old file or the new;
 - a folder or a zip as one ``Source`` of files;
-- tab-separated tables as published: UTF-8, LF, tab, quotes only where they are needed. Every cell is a string and an
-  empty cell is the empty string: ``NA``, ``null``, ``007`` and ``1e5`` are labels. A field that holds a tab, a double
-  quote or a line end is in double quotes, its own quotes doubled (RFC 4180 with a tab).
+- tab-separated tables as published: UTF-8, LF, tab, quotes only where they are needed. Every cell
+  is a string and an empty cell is the empty string: ``NA``, ``null``, ``007`` and ``1e5`` are
+  labels. A field that holds a tab, a double quote or a line end is quoted, its own quotes doubled
+  (RFC 4180 with a tab);
 - JSON that may be damaged: one error for every way in which it can be.
 """
 
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def new_folders(*folders: Path) -> Iterator[None]:
-    """What of these folders (and of those above them) is made inside and still empty when an error ends it, is removed again."""
+    """What of these folders (and of those above them) is made inside and still empty when an error
+    ends it, is removed again.
+    """
     missing = _missing(*folders)
     try:
         yield
@@ -45,9 +48,11 @@ def new_folders(*folders: Path) -> Iterator[None]:
 
 
 def check_writable(folder: Path, option: str) -> None:
-    """Try whether files can be written into a folder, before any work is done for it; nothing is left behind.
+    """Try whether files can be written into a folder, before any work is done for it; nothing is
+    left behind.
 
-    ``UserError``: it is a file or lies in one, cannot be made, or takes no file. option: what names it on the command line.
+    ``UserError``: it is a file or lies in one, cannot be made, or takes no file. option: what names
+    it on the command line.
     """
     missing = _missing(folder)
     probe = folder / f".writable-{os.getpid()}"
@@ -84,10 +89,11 @@ def _remove_empty(folders: Iterable[Path]) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path | str) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``; on success it is moved there, on any error it is removed.
+    """Yield a temporary path beside ``path``; on success it is moved there, on any error it is
+    removed.
 
-    The folder is made where it is missing. ``OSError`` (full disk, no permission) goes up to ``run_main``,
-    which tells it in one line.
+    The folder is made where it is missing. ``OSError`` (full disk, no permission) goes up to
+    ``run_main``, which tells it in one line.
     """
     path = Path(path)
     with new_folders(path.parent), _beside(path) as temporary:
@@ -103,7 +109,7 @@ def _beside(path: Path) -> Iterator[Path]:
             f"cannot write {path}: {path.parent} is a file, or lies in one; choose another folder"
         ) from None
     if path.is_dir():
-        raise UserError(f"cannot write {path}: a folder stands there; move it away")
+        raise UserError(f"cannot write {path}: it is a folder; move it away")
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
     try:
         yield temporary
@@ -142,7 +148,9 @@ _DEVICES = {
 
 
 def is_file_name(name: str) -> bool:
-    """Whether this is one bare, visible file name on Linux, macOS and Windows alike: no path, no ``:`` or ``|``, no device."""
+    """Whether this is one bare, visible file name on Linux, macOS and Windows alike: no path, no
+    ``:`` or ``|``, no device.
+    """
     if (
         not name
         or name != name.strip()
@@ -161,7 +169,9 @@ def by_number(relation: str) -> tuple[int, str]:
 
 
 def as_file_name(word: str, joint: str = "--", instead: str = "model") -> str:
-    """A name for the files of whatever is called ``word`` (a model, a label): other characters become ``joint``, nothing ``instead``."""
+    """A name for the files of whatever is called ``word`` (a model, a label): other characters
+    become ``joint``, nothing ``instead``.
+    """
     name = _STRANGE.sub(joint, word).strip("-.") or instead
     return name if is_file_name(name) else f"_{name}"
 
@@ -191,7 +201,9 @@ class Source(Protocol):
 
 @dataclass
 class _Tree:
-    """What a zip holds: folder prefix ("" or "stats/") -> bare names of the files and of the folders in it."""
+    """What a zip holds: folder prefix ("" or "stats/") -> bare names of the files and of the
+    folders in it.
+    """
 
     files: dict[str, set[str]]
     folders: dict[str, set[str]]
@@ -231,9 +243,11 @@ class FolderSource:
 
 
 class ZipSource:
-    """A zip file, or one folder inside it. ``inside`` is that folder as a path prefix ("" or "stats/").
+    """A zip file, or one folder inside it. ``inside`` is that folder as a path prefix ("" or
+    "stats/").
 
-    ``zipfile.Path`` would go through all members for each listing: five times as long for a whole mLAMA.
+    ``zipfile.Path`` would go through all members for each listing: five times as long for a whole
+    mLAMA.
     """
 
     def __init__(self, path: Path, archive: zipfile.ZipFile, tree: _Tree, inside: str = "") -> None:
@@ -271,9 +285,9 @@ class ZipSource:
 def open_source(path: Path | str, *, enter_top_folder: bool = True) -> Source:
     """A folder or a zip as a ``Source``.
 
-    A zip that holds nothing but one top folder (as the published ones do) is read from inside that folder,
-    unless ``enter_top_folder`` is off. ``UserError``: nothing there, not a zip, damaged, or member names that
-    point outside the zip.
+    A zip that holds nothing but one top folder (as the published ones do) is read from inside that
+    folder, unless ``enter_top_folder`` is off. ``UserError``: nothing there, not a zip, damaged, or
+    member names that point outside the zip.
     """
     path = Path(path)
     if path.is_dir():
@@ -314,7 +328,9 @@ def _is_litter(name: str) -> bool:
 
 
 def _refuse_escapes(path: Path, members: Iterable[str]) -> None:
-    """Nothing is unpacked here, but a zip made to write outside its folder deserves no trust at all."""
+    """Nothing is unpacked here, but a zip made to write outside its folder deserves no trust at
+    all.
+    """
     for name in members:
         if (
             name.startswith("/")
@@ -323,7 +339,8 @@ def _refuse_escapes(path: Path, members: Iterable[str]) -> None:
             or name[1:2] == ":"
         ):
             raise UserError(
-                f"{path} holds the member name {name!r}, which points outside the zip; it is not read"
+                f"{path} holds the member name {name!r}, which points outside the zip; it is not "
+                "read"
             )
 
 
@@ -343,8 +360,9 @@ _NEEDS_QUOTES = ("\t", '"', "\n", "\r")
 def read_table(data: bytes, where: str, *, allow_no_rows: bool = False) -> pd.DataFrame:
     """The table in these bytes: a RangeIndex, all cells ``str``, header names as they stand.
 
-    ``where`` names the file in errors. ``UserError``: empty, not UTF-8, a row with too few or too many fields
-    (line, found, expected), no rows below the header (unless allowed), a column name that stands twice.
+    ``where`` names the file in errors. ``UserError``: empty, not UTF-8, a row with too few or too
+    many fields (line, found, expected), no rows below the header (unless allowed), a column name
+    that stands twice.
     """
     import pandas as pd  # commands that only look for files do not wait for it
 
@@ -375,7 +393,9 @@ def refuse_nul(data: bytes, where: str) -> None:
 
 
 def format_table(frame: pd.DataFrame, *, index: bool = False) -> str:
-    """The table as text; cells must be strings (missing = ``""``). With ``index`` it comes first, under its name or none."""
+    """The table as text; cells must be strings (missing = ``""``). With ``index`` it comes first,
+    under its name or none.
+    """
     header = [*([_name(frame.index.name)] if index else []), *map(str, frame.columns)]
     columns: list[Sequence[str]] = [frame[name].tolist() for name in frame.columns]
     if index:
@@ -397,7 +417,7 @@ def _format_row(cells: Sequence[str]) -> str:
 
 
 def _format_cell(cell: str) -> str:
-    # The csv writer of Python 3.11 leaves a lone carriage return unquoted and then reads it as a line end.
+    # Python 3.11's csv writer leaves a lone carriage return unquoted and reads it as a line end.
     if any(mark in cell for mark in _NEEDS_QUOTES):
         return '"' + cell.replace('"', '""') + '"'
     return cell
@@ -433,23 +453,27 @@ def _parse(text: str, where: str, *, quoted: bool) -> tuple[list[str], list[list
         for row in reader:
             if row and len(row) != len(header):
                 raise UserError(
-                    f"{where}: line {reader.line_num} ends a row of {len(row)} fields, the header has {len(header)}; "
+                    f"{where}: line {reader.line_num} ends a row of {len(row)} fields, the header "
+                    f"has {len(header)}; "
                     "the file is cut off, or a tab or a quote is missing"
                 )
             if row:
                 rows.append(row)
     except csv.Error as error:
         raise UserError(
-            f"{where}: line {reader.line_num}: {error}; the file is cut off, or a quote is not closed or not doubled"
+            f"{where}: line {reader.line_num}: {error}; the file is cut off, or a quote is not "
+            "closed or not doubled"
         ) from None
     return header, rows
 
 
 def _is_literal(text: str) -> bool:
-    """Whether quotes are plain characters in this file: a hand-made table with a label such as ``"Live``.
+    """Whether quotes are plain characters in this file: a hand-made table with a label such as
+    ``"Live``.
 
-    Only where every line has the header's number of fields and no field shows a doubled quote, the mark of a
-    file that was written with quoting (which then is damaged, and must be refused rather than misread).
+    Only where every line has the header's number of fields and no field shows a doubled quote, the
+    mark of a file that was written with quoting (which then is damaged, and must be refused rather
+    than misread).
     """
     lines = [line.split("\t") for line in text.replace("\r\n", "\n").split("\n") if line]
     return '""' not in text and all(len(line) == len(lines[0]) for line in lines)
@@ -471,10 +495,12 @@ def parse_json(
     make_object: Callable[[list[tuple[str, Any]]], Any] | None = None,
     halves: bool = False,
 ) -> Any:
-    """What the text holds. ``BadJson``: not UTF-8, not JSON, nested deeper than Python reads, a number longer than it reads.
+    """What the text holds. ``BadJson``: not UTF-8, not JSON, nested deeper than Python reads, a
+    number longer than it reads.
 
-    where: begins the error line. remedy: ends it. make_object: given the names and values of each object, as in ``json.loads``.
-    halves: let half of a surrogate pair through, as where a model's answer was cut between the two.
+    where: begins the error line. remedy: ends it. make_object: given the names and values of each
+    object, as in ``json.loads``. halves: let half of a surrogate pair through, as where a model's
+    answer was cut between the two.
     """
     try:
         written = text if isinstance(text, str) else text.decode("utf-8-sig")
@@ -500,14 +526,16 @@ def parse_json(
 def replacing_folder(
     path: Path | str, *, find_foreign: Callable[[Path], str | None]
 ) -> Iterator[Path]:
-    """Yield a temporary folder beside ``path``; on success it takes its place, on any error it is removed.
+    """Yield a temporary folder beside ``path``; on success it takes its place, on any error it is
+    removed.
 
     find_foreign: names a file in the old folder that no earlier run made, None where there is none.
-    Such a file is a ``UserError`` before anything is written, so that it is not lost with the folder.
+    Such a file is a ``UserError`` before anything is written, so that it is not lost with the
+    folder.
     """
     path = Path(path)
     if path.exists() and not path.is_dir():
-        raise UserError(f"cannot write {path}: a file stands there; choose another folder")
+        raise UserError(f"cannot write {path}: it is a file; choose another folder")
     foreign = find_foreign(path) if path.is_dir() else None
     if foreign is not None:
         raise UserError(

@@ -1,7 +1,7 @@
 """Languages of mLAMA: codes, names, scripts and how their sentences are set.
 
-The 53 codes are mLAMA's (Kassner, Dufter and Schütze 2021). A few codes that other data sets use are
-known as well, so that a new language needs no change in other rooms.
+The 53 codes are mLAMA's (Kassner, Dufter and Schütze 2021). A few codes that other data sets use
+are known as well, so that a new language needs no change in other rooms.
 """
 
 from __future__ import annotations
@@ -108,7 +108,9 @@ _KNOWN: dict[str, Language] = LANGUAGES | {row.code: row for row in _MORE}
 
 
 def language(code: str) -> Language:
-    """The language with this code; a code we know nothing of is a ``UserError`` that names the known ones."""
+    """The language with this code; a code we know nothing of is a ``UserError`` that names the
+    known ones.
+    """
     try:
         return _KNOWN[code]
     except KeyError:
@@ -126,19 +128,21 @@ _SOFT_DOT = re.compile("([ij][\u0316-\u0333]*)\u0307")
 """A dot above i or j, which have one already; marks below the letter sort before it."""
 _GREEK_ACCENT = re.compile("[\u0300\u0301\u0313\u0314\u0342]")
 _HIATUS = re.compile("(?<=[αεο]\u0301)([ιυ])(?!\u0308)")
-"""Greek capitals have no accents, and a diaeresis where the accent alone said that two vowels are apart: άι, ΑΪ."""
+"""Greek capitals have no accents, and a diaeresis where the accent alone said that two vowels are
+apart: άι, ΑΪ.
+"""
 _DIGRAPHS = str.maketrans({"ĳ": "ij", "ǆ": "dž", "ǉ": "lj", "ǌ": "nj"})
 
 
 def fold_case(text: str, lang: str) -> str:
     """The text for comparison regardless of case: full Unicode case folding by language, in NFC.
 
-    The folded text can be longer or shorter than the text, so offsets do not carry over. Accents are kept, since they
-    make other letters, except in Greek, whose capitals have none. lang: a language code, which need not be one that
-    ``language`` knows.
+    The folded text can be longer or shorter than the text, so offsets do not carry over. Accents
+    are kept, since they make other letters, except in Greek, whose capitals have none. lang: a
+    language code, which need not be one that ``language`` knows.
     """
     if lang in _DOTLESS_I:
-        # Composed first, so that İ is one character. Î and Í are accented forms of i in these languages as well.
+        # Composed first, so that İ is one character. Î and Í are accented forms of i here as well.
         text = unicodedata.normalize("NFC", text).replace("I", "ı")
     if text.isascii():
         return text.lower()
@@ -151,7 +155,9 @@ def fold_case(text: str, lang: str) -> str:
 
 
 def capitalize(text: str, lang: str) -> str:
-    """The text with a capital first letter, as at the beginning of a sentence; the rest stays as it is."""
+    """The text with a capital first letter, as at the beginning of a sentence; the rest stays as it
+    is.
+    """
     if lang in _DOTLESS_I and text.startswith("i"):
         return "İ" + text[1:]
     if lang == "nl" and text.startswith("ij"):

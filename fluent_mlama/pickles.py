@@ -1,4 +1,6 @@
-"""Weights that are pickles can run code of their maker's when they are read: they are, where the user trusts the maker."""
+"""Weights that are pickles can run code of their maker's when they are read: they are, where the
+user trusts the maker.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,12 @@ def pickles_are_trusted() -> bool:
 
 @contextlib.contextmanager
 def no_pickles(torch: Any) -> Iterator[None]:
-    """Inside, torch's unpickler refuses (``OSError``) where pickles are not trusted; this room knows no torch, so it is given.
+    """Inside, torch's unpickler refuses (``OSError``) where pickles are not trusted; this room
+    knows no torch, so it is given.
 
-    ``use_safetensors=True`` of transformers is not enough: it bears upon which file is looked for, and a model's own config
-    (``transformers_weights``) or its index of safetensors may name a pickle.
+    ``use_safetensors=True`` of transformers is not enough: it bears upon which file is looked for,
+    and a model's own config (``transformers_weights``) or its index of safetensors may name a
+    pickle.
     """
     load = torch.load
     if not pickles_are_trusted():

@@ -4,8 +4,9 @@
     python reader.py stats data/mlama1.1.zip -l ru,cs
     python reader.py sample data/mlama1.1.zip -l ru,cs -r P19,P36
 
-Layout, as a folder or as a zip: ``<lang>/templates.jsonl`` and ``<lang>/<relation>.jsonl``, one JSON object a line.
-A fact's ``lineid`` is its line in the English original, so (relation, lineid) joins the languages.
+Layout, as a folder or as a zip: ``<lang>/templates.jsonl`` and ``<lang>/<relation>.jsonl``, one
+JSON object a line. A fact's ``lineid`` is its line in the English original, so (relation, lineid)
+joins the languages.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ _SLOT = re.compile(r"\[[XY]\]")
 
 
 class MLama:
-    """A folder or zip in the mLAMA 1.1 layout. Files are opened when they are asked for, once, and no others."""
+    """A folder or zip in the mLAMA 1.1 layout. Files are opened when they are asked for, once, and
+    no others.
+    """
 
     official_languages: tuple[str, ...] = OFFICIAL_LANGUAGES
 
@@ -52,7 +55,8 @@ class MLama:
         ]
         if not self._languages:
             raise UserError(
-                f"{path}: no language folder with .jsonl files; this is not the mLAMA 1.1 layout (<lang>/<relation>.jsonl)"
+                f"{path}: no language folder with .jsonl files; this is not the mLAMA 1.1 layout "
+                "(<lang>/<relation>.jsonl)"
             )
 
     def languages(self) -> list[str]:
@@ -60,14 +64,16 @@ class MLama:
         return list(self._languages)
 
     def relations(self, lang: str) -> list[str]:
-        """The relations of this language that are really there, by number. Listing opens no file."""
+        """The relations of this language that are there, by number. Listing opens no file."""
         names = (
             name.removesuffix(".jsonl") for name in _jsonl(self._folder(lang)) if name != TEMPLATES
         )
         return sorted(names, key=by_number)
 
     def templates(self, lang: str) -> Mapping[str, str]:
-        """relation -> template, as the file has them, valid or not; empty where the language has no templates file."""
+        """relation -> template, as the file has them, valid or not; empty where the language has no
+        templates file.
+        """
         if lang not in self._templates:
             folder = self._folder(lang)
             present = TEMPLATES in folder.names()
@@ -77,7 +83,7 @@ class MLama:
         return self._templates[lang]
 
     def template(self, lang: str, relation: str) -> str:
-        """One template; ``UserError`` where there is none or it has not just one [X] and one [Y]."""
+        """One template; ``UserError`` where it is missing or lacks one [X] and one [Y]."""
         template = self.templates(lang).get(relation)
         where = self._folder(lang).where(TEMPLATES)
         if template is None:
@@ -96,7 +102,8 @@ class MLama:
             if doubles := self._facts[key].doubles:
                 numbers = ", ".join(str(triple.lineid) for triple in doubles[:5])
                 note(
-                    f"{lang} {relation}: {len(doubles)} lines use a lineid again, the first stands ({numbers}{', …' * (len(doubles) > 5)})"
+                    f"{lang} {relation}: {len(doubles)} lines use a lineid again, the first stands "
+                    f"({numbers}{', …' * (len(doubles) > 5)})"
                 )
         return self._facts[key]
 
@@ -107,9 +114,11 @@ class MLama:
     def load(
         self, languages: Sequence[str] | None = None, relations: Sequence[str] | None = None
     ) -> dict[str, dict[str, Facts]]:
-        """lang -> relation -> facts. None (or nothing) = all that is there, found anew for each language.
+        """lang -> relation -> facts. None (or nothing) = all that is there, found anew for each
+        language.
 
-        A relation that one language lacks is left out there, with a note; one that all lack is a ``UserError``.
+        A relation that one language lacks is left out there, with a note; one that all lack is a
+        ``UserError``.
         """
         selected = self.select(languages, relations)
         return {
@@ -120,7 +129,9 @@ class MLama:
     def select(
         self, languages: Sequence[str] | None = None, relations: Sequence[str] | None = None
     ) -> dict[str, list[str]]:
-        """lang -> those of the wanted relations that it has; ``load`` tells what is left out and what is an error."""
+        """lang -> those of the wanted relations that it has; ``load`` tells what is left out and
+        what is an error.
+        """
         selected: dict[str, list[str]] = {}
         lacking: dict[str, list[str]] = {relation: [] for relation in relations or ()}
         for lang in languages or self.languages():
@@ -133,7 +144,8 @@ class MLama:
                 dict.fromkeys(relation for lang in selected for relation in self.relations(lang))
             )
             raise UserError(
-                f"{self._root.path}: no language of {', '.join(selected)} has {', '.join(relations)}; there are {there}"
+                f"{self._root.path}: no language of {', '.join(selected)} has "
+                f"{', '.join(relations)}; there are {there}"
             )
         for relation, without in lacking.items():
             if without:
@@ -141,12 +153,14 @@ class MLama:
         return selected
 
     def join(self, lang: str, other: str, relation: str) -> list[tuple[Triple, Triple]]:
-        """The facts that both languages have, paired by (relation, lineid), in the order of lineid."""
+        """The facts that both languages have, paired by (relation, lineid), by lineid."""
         here, there = self.facts(lang, relation).by_lineid, self.facts(other, relation).by_lineid
         return [(here[lineid], there[lineid]) for lineid in sorted(here.keys() & there.keys())]
 
     def fill_templates(self, lang: str, relation: str, slots: str = "xy") -> dict[int, str]:
-        """lineid -> the relation's template with subject (``x``), object (``y``) or both (``xy``) filled in."""
+        """lineid -> the relation's template with subject (``x``), object (``y``) or both (``xy``)
+        filled in.
+        """
         template = self.template(lang, relation)
         return {
             lineid: fill_template(template, triple, slots)
@@ -156,7 +170,9 @@ class MLama:
     def count_triples(
         self, languages: Sequence[str] | None = None, relations: Sequence[str] | None = None
     ) -> dict[str, int]:
-        """lang -> number of facts, most first. Nothing is kept in memory, so that all of mLAMA can be counted."""
+        """lang -> number of facts, most first. Nothing is kept in memory, so that all of mLAMA can
+        be counted.
+        """
         selected = self.select(languages, relations)
         counts = {}
         for lang in progress(selected, unit="languages", label="counting"):
@@ -172,7 +188,9 @@ class MLama:
         number: int = 3,
         seed: int = 0,
     ) -> list[tuple[str, str, str]]:
-        """``number`` random facts a language as (lang, relation, filled template); the same seed gives the same facts."""
+        """``number`` random facts a language as (lang, relation, filled template); the same seed
+        gives the same facts.
+        """
         drawn = []
         for lang, by_relation in self.load(languages, relations).items():
             usable = {
@@ -291,7 +309,8 @@ def show_stats(
     official = set(data.languages()) & set(OFFICIAL_LANGUAGES)
     print(tabulate(table, headers="keys", tablefmt="simple"))
     print(
-        f"{sum(row['facts'] for row in table)} facts; {len(official)} of the {len(OFFICIAL_LANGUAGES)} official languages are here"
+        f"{sum(row['facts'] for row in table)} facts; {len(official)} of the "
+        f"{len(OFFICIAL_LANGUAGES)} official languages are here"
     )
 
 

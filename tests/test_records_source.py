@@ -114,7 +114,7 @@ def test_a_file_where_a_folder_should_be_is_told(tmp_path: Path) -> None:
     for path, message in [
         ("stats/a.tsv", "is a file"),
         ("stats/deeper/a.tsv", "is a file"),
-        ("taken.tsv", "a folder stands there"),
+        ("taken.tsv", "it is a folder"),
     ]:
         with pytest.raises(UserError, match=message):
             write_text(tmp_path / path, "y")

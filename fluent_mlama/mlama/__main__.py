@@ -1,6 +1,6 @@
-"""mLAMA: ask a masked or causal model for facts in many languages, and compare what it knows in each.
+"""mLAMA: ask a masked or causal model for facts in many languages, and compare the languages.
 
-fluent-mlama mlama query --model bert-base-multilingual-cased --method tyq --data mlama1.1.zip --langs en,de,ja
+fluent-mlama mlama query --model xlm-roberta-base --method tyq --data mlama1.1.zip -l en,de,ja
 fluent-mlama mlama report --model smollm2 --data starter --langs en,es,ru,zh
 """
 

@@ -1,6 +1,8 @@
-"""The commands that read results: ``p1``, ``rel-p1``, ``split``, ``bias``, ``pool``, ``uhn``, ``templates``; and ``coverage``.
+"""The commands that read results: ``p1``, ``rel-p1``, ``split``, ``bias``, ``pool``, ``uhn``,
+``templates``; and ``coverage``.
 
-Each writes its tables as TSV, Markdown and LaTeX (and the paper's figure where there is one) and prints the main one.
+Each writes its tables as TSV, Markdown and LaTeX (and the paper's figure where there is one) and
+prints the main one.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 from cyclopts import Parameter
@@ -81,8 +83,8 @@ class ResultsOptions:
 
     def of(self, model: str, method: str) -> Results:
         """Those of another model, in all languages."""
-        other = replace(self, model=model, method=method.removesuffix("-compat"), langs=None)  # type: ignore[arg-type]
-        return other.read()
+        plain: Any = method.removesuffix("-compat")
+        return replace(self, model=model, method=plain, langs=None).read()
 
 
 def show(folder: Path, tables: Tables, remark: str) -> None:
@@ -299,7 +301,8 @@ def _only_method(out: Path, model: str, templates: str) -> str:
         raise UserError(f"no results in {folder}; run: fluent-mlama mlama query --model {model}")
     if len(present) > 1:
         raise UserError(
-            f"{folder} has answers of {', '.join(present)}; choose one with --method (they are never mixed)"
+            f"{folder} has answers of {', '.join(present)}; choose one with --method (they are "
+            "never mixed)"
         )
     return present[0]
 

@@ -2,9 +2,10 @@
 
 Typed (TyQ): every candidate in the template with as many masks as it has pieces; the best mean
 log-probability wins. Untyped (UnTyQ): for each number of masks the likeliest piece at each, and the
-number with the best mean; right if the pieces are the gold object's (Kassner et al. 2021, section 3.2).
-Causal: the mean log-probability of the object after the text left of it (``causal``), or of object and
-tail (``causal-sentence``): these numbers are not comparable, so they have names of their own.
+number with the best mean; right if the pieces are the gold object's (Kassner et al. 2021, section
+3.2). Causal: the mean log-probability of the object after the text left of it (``causal``), or of
+object and tail (``causal-sentence``): these numbers are not comparable, so they have names of their
+own.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ Row = dict[str, Any]
 class Chunk:
     """Some questions' answers, kept on disk until the relation is done.
 
-    status: label -> why it did not compete, or ok. longest: pieces of the longest candidate that did.
+    status: label -> why it did not compete, or ok. longest: pieces of the longest candidate that
+    did.
     """
 
     rows: list[Row]
@@ -95,8 +97,8 @@ class ChunkStore:
 class MaskedAsker:
     """Asks a masked model.
 
-    untyped: UnTyQ instead of TyQ. max_masks: longer candidates do not compete. compat: displaced masks.
-    kept: where finished chunks are kept until the relation is done.
+    untyped: UnTyQ instead of TyQ. max_masks: longer candidates do not compete. compat: displaced
+    masks. kept: where finished chunks are kept until the relation is done.
     """
 
     def __init__(
@@ -137,7 +139,7 @@ class MaskedAsker:
         return "ok" if score.token_logprobs else "too-long"
 
     def ask(self, questions: Sequence[Question], advance: Callable[[int], None]) -> list[Row]:
-        """A row of answers for each question; finished chunks are kept until the relation is done."""
+        """A row of answers per question; finished chunks are kept until the relation is done."""
         parts = [questions[start : start + CHUNK] for start in range(0, len(questions), CHUNK)]
         done = {number: chunk for number in range(len(parts)) if (chunk := self.kept.load(number))}
         advance(sum(len(chunk.rows) for chunk in done.values()))
@@ -203,11 +205,16 @@ class MaskedAsker:
         ]
         right = bool(answers) and answers[0].token_ids == gold.token_ids
         return {
-            **_known(question), "prediction": next(iter(texts), NOTHING),
-            "score": answers[0].mean if answers else math.nan, "rank": 1 if right else None, "correct": right,
-            **_gold(gold.mean if status == "ok" else None, len(gold.token_ids), status), "tied": 0,
-            "top": texts[: self.top], "top_scores": [answer.mean for answer in answers[: self.top]],
-        }  # fmt: skip
+            **_known(question),
+            "prediction": next(iter(texts), NOTHING),
+            "score": answers[0].mean if answers else math.nan,
+            "rank": 1 if right else None,
+            "correct": right,
+            **_gold(gold.mean if status == "ok" else None, len(gold.token_ids), status),
+            "tied": 0,
+            "top": texts[: self.top],
+            "top_scores": [answer.mean for answer in answers[: self.top]],
+        }
 
 
 class CausalAsker:
@@ -222,13 +229,13 @@ class CausalAsker:
         self.status: dict[str, str] = {}
 
     def ask(self, questions: Sequence[Question], advance: Callable[[int], None]) -> list[Row]:
-        """A row of answers for each question; finished packs are kept until the relation is done."""
+        """A row of answers per question; finished packs are kept until the relation is done."""
         plan = self.scorer.plan([self._request(question) for question in questions], "joint")
         for number, reason in plan.unscorable.items():
             raise UserError(f"{_where(questions[number])} cannot be scored: {reason}")
         packs = Packs(self.packs, _relation(questions[0]), self.scorer, plan)
         rows: dict[int, Row] = {}
-        # A fact may have a thousand candidates: a pack's scores become rows before the next is read.
+        # With a thousand candidates per fact only one pack's scores may be in memory at a time.
         for source in (packs.stored(), packs.fresh()):
             for scores in source:
                 for place, score in scores.items():
@@ -303,7 +310,8 @@ def with_gold(
     if added:
         where = _relation(questions[0])
         note(
-            f"{where}: {len(added)} objects are in no candidate list and were added (the first: {min(added)!r})"
+            f"{where}: {len(added)} objects are in no candidate list and were added (the first: "
+            f"{min(added)!r})"
         )
     return tuple(sorted(present | added)), added
 
@@ -314,7 +322,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Candidates from best to worst. tied_with_best: how many share the best score with the first."""
+    """Candidates from best to worst. tied_with_best: how many share the first one's score."""
 
     labels: tuple[str, ...]
     scores: tuple[float, ...]
@@ -326,7 +334,9 @@ class Ordered:
 
 
 def order(labels: Sequence[str], scores: Sequence[float] | NDArray[np.float64]) -> Ordered:
-    """Sort by (score, label); scores within ``TOLERANCE`` of the best of their group are equal. NaN does not compete."""
+    """Sort by (score, label); scores within ``TOLERANCE`` of the best of their group are equal. NaN
+    does not compete.
+    """
     values = np.asarray(scores, dtype=np.float64)
     places = [
         int(place) for place in np.argsort(-values, kind="stable") if not np.isnan(values[place])
@@ -352,7 +362,8 @@ _MASK = "[MASK]"
 
 
 def displaced_words(left: str, right: str, masks: int) -> Iterator[tuple[str, bool]]:
-    """The words of the filled template in the published order: (text, False) an ordinary word, (text, True) one not to be split.
+    """The words of the filled template in the published order: (text, False) an ordinary word,
+    (text, True) one not to be split.
 
     The mask itself is ("[MASK]", True).
     """
@@ -370,11 +381,14 @@ def displaced_words(left: str, right: str, masks: int) -> Iterator[tuple[str, bo
 def displaced_layout(
     tokenizer: Any, pieces: Callable[[str], Ids], left: str, right: str, masks: int
 ) -> tuple[Ids, tuple[int, ...]]:
-    """Token ids and mask positions as published, for a WordPiece tokenizer; ``UserError`` for any other."""
+    """Token ids and mask positions as published, for a WordPiece tokenizer; ``UserError`` for any
+    other.
+    """
     model = tokenizer.backend_tokenizer.model
     if type(model).__name__ != "WordPiece":
         raise UserError(
-            f"--compat repeats what a WordPiece tokeniser did; this model has {type(model).__name__}"
+            "--compat repeats what a WordPiece tokeniser did; this model has "
+            f"{type(model).__name__}"
         )
     ids: list[int] = []
     places = []

@@ -1,4 +1,6 @@
-"""``build``: mLAMA anew for any language, from English LAMA: templates translated, labels from Wikidata, thin languages cut."""
+"""``build``: mLAMA anew for any language, from English LAMA: templates translated, labels from
+Wikidata, thin languages cut.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,7 @@ def build_mlama(
 ) -> None:
     """Make mLAMA again for any language from English LAMA.
 
-        fluent-mlama mlama build --lama data/LAMA --langs de,sw --translator google --out mlama_de_sw
+        fluent-mlama mlama build --lama data/LAMA -l de,sw --translator google --out mlama_de_sw
 
     Args:
         repairs: templates edited manually: <lang>.jsonl with relation and template
@@ -101,12 +103,20 @@ def build_mlama(
 
 
 def build(
-    lama: Lama, languages: Sequence[str], translator: Translator, names: NameSource, store: Store, out: Path,
-    repairs: Path | None = None, min_coverage: float = COVERAGE,
-) -> dict[str, float]:  # fmt: skip
-    """Write English and every language whose share of the facts is above ``min_coverage``; returns the shares.
+    lama: Lama,
+    languages: Sequence[str],
+    translator: Translator,
+    names: NameSource,
+    store: Store,
+    out: Path,
+    repairs: Path | None = None,
+    min_coverage: float = COVERAGE,
+) -> dict[str, float]:
+    """Write English and every language whose share of the facts is above ``min_coverage``; returns
+    the shares.
 
-    A fact is kept where both entities have a label in the language. lineid stays that of the English file.
+    A fact is kept where both entities have a label in the language. lineid stays that of the
+    English file.
     """
     total = sum(map(len, lama.facts.values()))
     write_language(
@@ -150,18 +160,28 @@ def translate_templates(
     store: Store,
     repairs: Path | None = None,
 ) -> dict[str, str]:
-    """relation -> template in ``lang``, mended where that needs no person; the others are told and left out."""
+    """relation -> template in ``lang``, mended where that needs no person; the others are told and
+    left out.
+    """
     by_hand = read_repairs(repairs, lang)
     wanted = [relation for relation in templates if relation not in by_hand]
     for relation in wanted:
         translator.check(ENGLISH, lang, relation)
     items = [
         SourceSentence(
-            row=row, relation=relation, sub_uri="", obj_uri="", en_sub_label="[X]", en_obj_label="[Y]", sub_label="[X]", obj_label="[Y]",
-            sentence=templates[relation], target=lang,
+            row=row,
+            relation=relation,
+            sub_uri="",
+            obj_uri="",
+            en_sub_label="[X]",
+            en_obj_label="[Y]",
+            sub_label="[X]",
+            obj_label="[Y]",
+            sentence=templates[relation],
+            target=lang,
         )
         for row, relation in enumerate(wanted)
-    ]  # fmt: skip
+    ]
     found = dict(by_hand)
     for item, answer in ask(translator, items, store):
         mended = (
@@ -169,7 +189,8 @@ def translate_templates(
         )
         if mended is None:
             note(
-                f"{lang} {item.relation}: no template with one [X] and one [Y] ({answer.text!r}); put it right with --repairs"
+                f"{lang} {item.relation}: no template with one [X] and one [Y] ({answer.text!r}); "
+                "put it right with --repairs"
             )
         else:
             found[item.relation] = mended
@@ -177,7 +198,7 @@ def translate_templates(
 
 
 def read_repairs(folder: Path | None, lang: str) -> dict[str, str]:
-    """Templates put right by hand, if there are any. ``UserError``: one that is not valid either."""
+    """Templates edited manually, if there are any; an invalid one is a ``UserError``."""
     path = folder / f"{lang}.jsonl" if folder is not None else None
     if path is None or not path.is_file():
         return {}
@@ -276,7 +297,8 @@ def _facts(folder: Source, name: str) -> Iterator[EnglishFact]:
             "obj_label",
         } <= set(values):
             raise UserError(
-                f"{where} is no LAMA fact with sub_uri, obj_uri, sub_label and obj_label; correct or remove it"
+                f"{where} is no LAMA fact with sub_uri, obj_uri, sub_label and obj_label; correct "
+                "or remove it"
             )
         texts = [values[field] for field in ("sub_uri", "obj_uri", "sub_label", "obj_label")]
         if not all(isinstance(text, str) for text in texts):
@@ -295,7 +317,8 @@ def _facts(folder: Source, name: str) -> Iterator[EnglishFact]:
 def mend_template(text: str) -> str | None:
     """The translated template with just one [X] and one [Y], or None where that needs a person.
 
-    Mends other brackets, blanks inside them, small letters and letters of other scripts; nothing is guessed.
+    Mends other brackets, blanks inside them, small letters and letters of other scripts; nothing is
+    guessed.
     """
     mended = text.strip()
     for letter, variants in _LETTERS.items():

@@ -1,4 +1,6 @@
-"""The paper's figures from the tables: coverage (1), pieces (2), relative precision (3), Wikipedia (6)."""
+"""The paper's figures from the tables: coverage (1), pieces (2), relative precision (3), Wikipedia
+(6).
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def draw_coverage(table: pd.DataFrame, folder: Path, remark: str) -> list[Path]:
 
 
 def draw_split(tables: Mapping[str, pd.DataFrame], folder: Path, remark: str) -> list[Path]:
-    """Figure 2: p1 of the languages for objects of one piece and of more. tables: method -> ``split_by_pieces``."""
+    """Figure 2: p1 of the languages for objects of one piece and of more. tables: method ->
+    ``split_by_pieces``.
+    """
     bins = np.linspace(0, 1, 21).tolist()
     with look():
         figure, axes = panels(["objects of one piece", "objects of several pieces"])
@@ -67,7 +71,7 @@ def draw_split(tables: Mapping[str, pd.DataFrame], folder: Path, remark: str) ->
 
 
 def draw_relative(table: pd.DataFrame, folder: Path, remark: str) -> list[Path]:
-    """Figure 3: relative precision, a bar (or two) a language, sorted; dashed: as good as English."""
+    """Figure 3: relative precision per language, sorted; dashed: as good as English."""
     columns = [column for column in table.columns if column.startswith("rel-p1")]
     width = 0.8 / len(columns)
     with look():
@@ -93,7 +97,9 @@ def draw_relative(table: pd.DataFrame, folder: Path, remark: str) -> list[Path]:
 
 
 def read_articles(path: Path) -> dict[str, int]:
-    """language -> Wikipedia articles from a CSV with the columns lang and articles. ``UserError`` names the row."""
+    """language -> Wikipedia articles from a CSV with the columns lang and articles. ``UserError``
+    names the row.
+    """
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
     except FileNotFoundError:

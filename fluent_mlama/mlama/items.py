@@ -1,8 +1,8 @@
 """What mLAMA asks: a question per fact (the text left and right of the object) and the candidates.
 
-Candidates are all objects that the relation has in that language: the objects of the triples at hand, or
-published lists, folders or zips of ``<lang>.json`` files that hold
-``{relation: {"subjects": [...], "objects": [...]}}``. Several lists may be given (T-REx and GoogleRE); a
+Candidates are all objects that the relation has in that language: the objects of the triples at
+hand, or published lists, folders or zips of ``<lang>.json`` files that hold ``{relation:
+{"subjects": [...], "objects": [...]}}``. Several lists may be given (T-REx and GoogleRE); a
 relation is looked up in each.
 """
 
@@ -32,7 +32,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """All questions of one (language, relation). left_out: reason -> triples that cannot be asked for."""
+    """All questions of one (language, relation). left_out: reason -> triples that cannot be asked
+    for.
+    """
 
     lang: str
     relation: str
@@ -58,8 +60,9 @@ def make_questions(
 ) -> QuestionSet:
     """The questions of a relation, in the order of lineid.
 
-    templates: relation -> template instead of the data's own. masks: mask tokens, which no subject may hold: such a triple is
-    left out, since its subject would be taken for the question. ``UserError``: no template, or not one [X] and one [Y].
+    templates: relation -> template instead of the data's own. masks: mask tokens, which no subject
+    may hold: such a triple is left out, since its subject would be taken for the question.
+    ``UserError``: no template, or not one [X] and one [Y].
     """
     template = (
         data.template(lang, relation)
@@ -84,17 +87,21 @@ def _other_template(templates: Mapping[str, str], lang: str, relation: str) -> s
     template = templates.get(relation)
     if template is None:
         raise UserError(
-            f"the template set has no template for {relation} in {lang}; add one or choose other relations"
+            f"the template set has no template for {relation} in {lang}; add one or choose other "
+            "relations"
         )
     if not is_valid_template(template):
         raise UserError(
-            f"the template set's template of {relation} in {lang} needs one [X] and one [Y]: {template!r}"
+            f"the template set's template of {relation} in {lang} needs one [X] and one [Y]: "
+            f"{template!r}"
         )
     return template
 
 
 class CandidateLists:
-    """Published lists, read a language at a time; without any, the objects of the triples are the candidates."""
+    """Published lists, read a language at a time; without any, the objects of the triples are the
+    candidates.
+    """
 
     def __init__(self, paths: Sequence[Path] = ()) -> None:
         self._sources: list[Source] = [open_source(path) for path in paths]
@@ -106,14 +113,17 @@ class CandidateLists:
         return "published" if self._sources else "own"
 
     def of(self, lang: str, relation: str, triples: Iterable[Triple]) -> tuple[str, ...]:
-        """Sorted, each once, without blanks; () where there are none. ``UserError``: the lists have no such language or relation."""
+        """Sorted, each once, without blanks; () where there are none. ``UserError``: the lists have
+        no such language or relation.
+        """
         if not self._sources:
             return distinct(triple.obj_label for triple in triples)
         if lang not in self._read:
             self._read[lang] = self._load(lang)
         if relation not in self._read[lang]:
             raise UserError(
-                f"the candidate lists {self._names()} have no relation {relation} in {lang}.json; leave --candidates out"
+                f"the candidate lists {self._names()} have no relation {relation} in {lang}.json; "
+                "leave --candidates out"
             )
         return distinct(self._read[lang][relation])
 
@@ -122,7 +132,8 @@ class CandidateLists:
         holding = [source for source in self._sources if name in source.names()]
         if not holding:
             raise UserError(
-                f"no candidate list {name} in {self._names()}; choose other languages or leave --candidates out"
+                f"no candidate list {name} in {self._names()}; choose other languages or leave "
+                "--candidates out"
             )
         lists: dict[str, list[str]] = {}
         for source in holding:
@@ -135,7 +146,9 @@ class CandidateLists:
 
 
 def read_objects(data: bytes, where: str) -> dict[str, list[str]]:
-    """relation -> objects of one published file. ``UserError`` where it is cut off or of another layout."""
+    """relation -> objects of one published file. ``UserError`` where it is cut off or of another
+    layout.
+    """
     content = parse_json(data, where)
     try:
         lists = {relation: part["objects"] for relation, part in content.items()}

@@ -1,4 +1,5 @@
-"""Precision at 1: by relation, language (mean over relations), relative to English on the same triples, by number of pieces.
+"""Precision at 1: by relation, language (mean over relations), relative to English on the same
+triples, by number of pieces.
 
 Kassner et al. 2021, sections 3.3 and 4. A mean over no triples is not there rather than 0.
 """
@@ -33,9 +34,11 @@ def macro(frames: Frames) -> float:
 
 
 def p1_by_relation(results: Results) -> pd.DataFrame:
-    """A row a (language, relation). majority: the share that always naming the most frequent object would get right.
+    """A row a (language, relation). majority: the share that always naming the most frequent object
+    would get right.
 
-    Untyped answers are chosen from no candidates and have no ranks: chance and mean reciprocal rank are NaN.
+    Untyped answers are chosen from no candidates and have no ranks: chance and mean reciprocal rank
+    are NaN.
     """
     ranked = not results.place.method.startswith("untyq")
     rows = []
@@ -43,20 +46,33 @@ def p1_by_relation(results: Results) -> pd.DataFrame:
         for relation, frame in frames.items():
             size = len(frame)
             candidates = (results.candidates or {}).get((lang, relation), 0)
-            rows.append({
-                "language": lang, "relation": relation, "triples": size, "candidates": candidates,
-                "p1": float(frame["correct"].mean()) if size else float("nan"),
-                "majority": float(frame["gold"].value_counts().iloc[0] / size) if size else float("nan"),
-                "chance": 1 / candidates if candidates else float("nan"),
-                "mean reciprocal rank": float((1 / frame["rank"]).fillna(0).mean()) if size and ranked else float("nan"),
-                "ties": int((frame["tied"] > 0).sum()),
-                "gold not competing": int(frame["gold_status"].isin(["unknown", "too-long", "no-pieces"]).sum()),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "language": lang,
+                    "relation": relation,
+                    "triples": size,
+                    "candidates": candidates,
+                    "p1": float(frame["correct"].mean()) if size else float("nan"),
+                    "majority": float(frame["gold"].value_counts().iloc[0] / size)
+                    if size
+                    else float("nan"),
+                    "chance": 1 / candidates if candidates else float("nan"),
+                    "mean reciprocal rank": float((1 / frame["rank"]).fillna(0).mean())
+                    if size and ranked
+                    else float("nan"),
+                    "ties": int((frame["tied"] > 0).sum()),
+                    "gold not competing": int(
+                        frame["gold_status"].isin(["unknown", "too-long", "no-pieces"]).sum()
+                    ),
+                }
+            )
     return pd.DataFrame(rows)
 
 
 def p1_by_language(results: Results) -> pd.DataFrame:
-    """A row a language, all figures but counts being means over relations; the last row is the mean over languages."""
+    """A row a language, all figures but counts being means over relations; the last row is the mean
+    over languages.
+    """
     table = p1_by_relation(results)
     rows = []
     for lang, part in table.groupby("language", sort=False):
@@ -91,9 +107,11 @@ def p1_by_language(results: Results) -> pd.DataFrame:
 def relative_p1(
     results: Results, reference: Results, beside: Results | None = None
 ) -> pd.DataFrame:
-    """rel-p1: macro p1 of each language divided by English macro p1 of the reference, both on the triples that both have.
+    """rel-p1: macro p1 of each language divided by English macro p1 of the reference, both on the
+    triples that both have.
 
-    Joined by (relation, lineid). beside: another model's English results, whose ratio on the same triples gets a column.
+    Joined by (relation, lineid). beside: another model's English results, whose ratio on the same
+    triples gets a column.
     """
     english = english_of(reference)
     other = None if beside is None else english_of(beside)
@@ -116,10 +134,14 @@ def relative_p1(
                     next_to[relation] = other[relation].reindex(shared).fillna({"correct": False})
         mine, theirs = macro(here), macro(there)
         row = {
-            "language": lang, "relations": len(here), "shared triples": sum(map(len, here.values())),
-            "without English partner": partnerless, "p1": mine, "English p1 on the same": theirs,
+            "language": lang,
+            "relations": len(here),
+            "shared triples": sum(map(len, here.values())),
+            "without English partner": partnerless,
+            "p1": mine,
+            "English p1 on the same": theirs,
             "rel-p1": mine / theirs if theirs else float("nan"),
-        }  # fmt: skip
+        }
         if beside is not None:
             row[f"rel-p1 {beside.place.model}[en]"] = (
                 macro(next_to) / theirs if theirs else float("nan")
@@ -136,13 +158,16 @@ def english_of(results: Results) -> Frames:
     """The English tables; ``UserError`` where English was not asked."""
     if ENGLISH not in results.frames:
         raise UserError(
-            f"{results.place.folder} has no English results, which this is measured against; query with --langs {ENGLISH} too"
+            f"{results.place.folder} has no English results, which this is measured against; query "
+            f"with --langs {ENGLISH} too"
         )
     return results.frames[ENGLISH]
 
 
 def split_by_pieces(results: Results) -> pd.DataFrame:
-    """p1 of each language over facts whose gold object is one piece, and more; relations without any such fact do not count."""
+    """p1 of each language over facts whose gold object is one piece, and more; relations without
+    any such fact do not count.
+    """
     rows = []
     for lang, frames in results.frames.items():
         row: dict[str, object] = {"language": lang}
@@ -162,7 +187,9 @@ def split_by_pieces(results: Results) -> pd.DataFrame:
 
 
 def without(results: Results, dropped: set[tuple[str, int]]) -> Results:
-    """The results without the triples of these (relation, lineid), in every language; relations left empty are gone."""
+    """The results without the triples of these (relation, lineid), in every language; relations
+    left empty are gone.
+    """
     frames = {}
     for lang, by_relation in results.frames.items():
         kept = {
@@ -172,7 +199,8 @@ def without(results: Results, dropped: set[tuple[str, int]]) -> Results:
         frames[lang] = {relation: frame for relation, frame in kept.items() if len(frame)}
     if not any(frames.values()):
         raise UserError(
-            f"no fact of {results.place.folder} is left: the list names every one; give another --uhn, or leave it out"
+            f"no fact of {results.place.folder} is left: the list names every one; give another "
+            "--uhn, or leave it out"
         )
     return Results(results.place, frames, results.signatures, results.candidates)
 
@@ -180,9 +208,11 @@ def without(results: Results, dropped: set[tuple[str, int]]) -> Results:
 def compare_templates(
     sets: Mapping[str, Results], templates: Mapping[str, Mapping[str, Mapping[str, str]]]
 ) -> pd.DataFrame:
-    """p1 of each language under each template set (Table 2), and how many templates differ from the first set's.
+    """p1 of each language under each template set (Table 2), and how many templates differ from the
+    first set's.
 
-    Only relations that all sets have in that language count. templates: set -> lang -> relation -> template.
+    Only relations that all sets have in that language count. templates: set -> lang -> relation ->
+    template.
     """
     first = next(iter(sets))
     rows = []
@@ -225,7 +255,9 @@ def told(entries: list[tuple[str, int]]) -> str:
 
 
 def entropy(labels: Iterable[str], options: int) -> float:
-    """Entropy of the labels' frequencies divided by ln(options): 1 = all alike, 0 = one answer to everything. NaN for one option."""
+    """Entropy of the labels' frequencies divided by ln(options): 1 = all alike, 0 = one answer to
+    everything. NaN for one option.
+    """
     counts = Counter(labels)
     total = sum(counts.values())
     if options < 2 or not total:
@@ -238,7 +270,9 @@ def entropy(labels: Iterable[str], options: int) -> float:
 
 
 def bias_table(results: Results, number: int = 2) -> pd.DataFrame:
-    """A row a (relation, language): most frequent predictions, their concentration, and the same of the right answers."""
+    """A row a (relation, language): most frequent predictions, their concentration, and the same of
+    the right answers.
+    """
     rows = []
     for lang, frames in results.frames.items():
         for relation, frame in frames.items():
@@ -247,12 +281,21 @@ def bias_table(results: Results, number: int = 2) -> pd.DataFrame:
                 most_frequent(frame["prediction"], number),
                 most_frequent(frame["gold"], number),
             )
-            rows.append({
-                "relation": relation, "language": lang, "triples": len(frame), "predictions": told(first), "right answers": told(right),
-                "top share": first[0][1] / len(frame), "top share, right": right[0][1] / len(frame),
-                "distinct": frame["prediction"].nunique(), "distinct, right": frame["gold"].nunique(),
-                "entropy": entropy(frame["prediction"], options), "entropy, right": entropy(frame["gold"], options),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "relation": relation,
+                    "language": lang,
+                    "triples": len(frame),
+                    "predictions": told(first),
+                    "right answers": told(right),
+                    "top share": first[0][1] / len(frame),
+                    "top share, right": right[0][1] / len(frame),
+                    "distinct": frame["prediction"].nunique(),
+                    "distinct, right": frame["gold"].nunique(),
+                    "entropy": entropy(frame["prediction"], options),
+                    "entropy, right": entropy(frame["gold"], options),
+                }
+            )
     table = pd.DataFrame(rows)
     numbers = table["relation"].str.extract(r"(\d+)", expand=False).astype(float)
     return (
@@ -280,9 +323,11 @@ def bias_by_language(table: pd.DataFrame) -> pd.DataFrame:
 def coverage_table(
     data: MLama, languages: Sequence[str] | None = None, relations: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """A row a language, most triples first. of English: triples whose (relation, lineid) English has, as a share of English's.
+    """A row a language, most triples first. of English: triples whose (relation, lineid) English
+    has, as a share of English's.
 
-    English is what the data has of it, whether it was chosen or not; without English the share is NaN.
+    English is what the data has of it, whether it was chosen or not; without English the share is
+    NaN.
     """
     english = {ENGLISH: data.relations(ENGLISH)} if ENGLISH in data.languages() else {}
     original = {
@@ -295,11 +340,19 @@ def coverage_table(
     for lang, names in data.select(languages, relations).items():
         keys = {(relation, lineid) for relation in names for lineid in data.triples(lang, relation)}
         templates = data.templates(lang)
-        rows.append({
-            "language": lang, "relations": len(names), "empty relations": sum(not data.triples(lang, relation) for relation in names),
-            "invalid templates": sum(not is_valid_template(templates.get(relation, "")) for relation in names), "triples": len(keys),
-            "of English": len(keys & original) / len(original) if original else float("nan"), "not in English": len(keys - original),
-        })  # fmt: skip
+        rows.append(
+            {
+                "language": lang,
+                "relations": len(names),
+                "empty relations": sum(not data.triples(lang, relation) for relation in names),
+                "invalid templates": sum(
+                    not is_valid_template(templates.get(relation, "")) for relation in names
+                ),
+                "triples": len(keys),
+                "of English": len(keys & original) / len(original) if original else float("nan"),
+                "not in English": len(keys - original),
+            }
+        )
     return pd.DataFrame(rows).sort_values(
         ["triples", "language"], ascending=[False, True], ignore_index=True
     )

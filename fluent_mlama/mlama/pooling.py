@@ -1,9 +1,11 @@
-"""Pooling: languages vote for entities, the most voted is the prediction (Kassner et al. 2021, section 4.5, Table 3).
+"""Pooling: languages vote for entities, the most voted is the prediction (Kassner et al. 2021,
+section 4.5, Table 3).
 
-The paper leaves open how ties fall and how labels become entities. Here: a label is the entity that it most often names
-among that language's own triples of the relation (then the smallest id); without an id, the English label of those
-triples, or else the label itself. Tie rules: ``english`` (the English vote where it is among the tied, else the best
-mean score), ``score`` (best mean score), ``random``, ``expected`` (the share of the tied that is right).
+The paper leaves open how ties fall and how labels become entities. Here: a label is the entity that
+it most often names among that language's own triples of the relation (then the smallest id);
+without an id, the English label of those triples, or else the label itself. Tie rules: ``english``
+(the English vote where it is among the tied, else the best mean score), ``score`` (best mean
+score), ``random``, ``expected`` (the share of the tied that is right).
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """The outcome for one fact. credit: 1 right, 0 wrong, between where ``expected`` shares it out."""
+    """The outcome for one fact. credit: 1 right, 0 wrong; a share of 1 under ``expected``."""
 
     credit: float
     tied: bool
@@ -80,7 +82,9 @@ def entities_of(frame: pd.DataFrame, english: pd.DataFrame) -> dict[str, str]:
 
 
 def english_name(label: str) -> str:
-    """What stands for an entity without an id: a key of all languages, so all labels are folded alike."""
+    """What stands for an entity without an id: a key of all languages, so all labels are folded
+    alike.
+    """
     return f"label:{fold_case(label, ENGLISH)}"
 
 
@@ -90,7 +94,9 @@ def _by_number(name: str) -> tuple[bool, int, str]:
 
 
 def votes_of(results: Results, relation: str) -> dict[int, list[Vote]]:
-    """lineid -> the votes of all languages that have that triple, English first where it is among them."""
+    """lineid -> the votes of all languages that have that triple, English first where it is among
+    them.
+    """
     english = english_of(results).get(relation)
     votes: dict[int, list[Vote]] = {}
     for lang in sorted(results.frames, key=lambda one: (one != ENGLISH, one)):
@@ -131,7 +137,9 @@ def pool(results: Results, rule: str = "english", seed: int = 0) -> dict[str, di
 
 
 def pooling_table(results: Results, seed: int = 0) -> pd.DataFrame:
-    """English alone, then the pool under each tie rule: macro p1 over relations, the gain, and the tied facts."""
+    """English alone, then the pool under each tie rule: macro p1 over relations, the gain, and the
+    tied facts.
+    """
     english = english_of(results)
     alone = macro(english)
     size = sum(map(len, english.values()))
@@ -164,14 +172,23 @@ def pooling_table(results: Results, seed: int = 0) -> pd.DataFrame:
 
 
 def pooling_by_relation(results: Results, rule: str = "english", seed: int = 0) -> pd.DataFrame:
-    """English alone and pooled, a row a relation, with how many languages vote for a fact on the average."""
+    """English alone and pooled, a row a relation, with how many languages vote for a fact on the
+    average.
+    """
     outcomes: Mapping[str, Mapping[int, Pooled]] = pool(results, rule, seed)
     rows = []
     for relation, frame in english_of(results).items():
         facts = list(outcomes[relation].values())
         alone, pooled = float(frame["correct"].mean()), mean([one.credit for one in facts])
-        rows.append({
-            "relation": relation, "triples": len(frame), "votes a fact": mean([float(one.votes) for one in facts]),
-            "tied facts": sum(one.tied for one in facts), "English p1": alone, "pooled p1": pooled, "gain": pooled - alone,
-        })  # fmt: skip
+        rows.append(
+            {
+                "relation": relation,
+                "triples": len(frame),
+                "votes a fact": mean([float(one.votes) for one in facts]),
+                "tied facts": sum(one.tied for one in facts),
+                "English p1": alone,
+                "pooled p1": pooled,
+                "gain": pooled - alone,
+            }
+        )
     return pd.DataFrame(rows)

@@ -1,4 +1,6 @@
-"""``query``: ask a model for every fact and keep its answers; finished relations are not asked again."""
+"""``query``: ask a model for every fact and keep its answers; finished relations are not asked
+again.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ from fluent_mlama.scoring.identity import model_identity
 
 DEFAULT_OUT = Path("mlama_results")
 MASKS = ("[MASK]", "<mask>")
-"""The mask tokens of BERT's and RoBERTa's kin; known before a model is loaded, and alike for all models."""
+"""The mask tokens of BERT's and RoBERTa's kin; known before a model is loaded, and alike for all
+models.
+"""
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,9 @@ class AskingOptions:
     """What ``query`` and ``report`` ask, and how."""
 
     model: Name
-    """Hugging Face id, folder, .gguf file or smollm2; query: several, comma-separated, one after the other"""
+    """Hugging Face id, folder, .gguf file or smollm2; query: several, comma-separated, one after
+    the other
+    """
     data: File
     """folder or zip in the mLAMA 1.1 layout; starter names what ships"""
     langs: Langs | None = None
@@ -96,7 +102,9 @@ class AskingOptions:
     templates: File | None = None
     """another template set: a folder or zip with <lang>/templates.jsonl"""
     name: Name | None = None
-    """what this template set is called in the results (default: mlama, or the --templates folder's name)"""
+    """what this template set is called in the results (default: mlama, or the --templates folder's
+    name)
+    """
     top: Count = 5
     """best answers kept per fact"""
     max_masks: Count | None = None
@@ -138,7 +146,7 @@ def query_models(
 ) -> None:
     """Ask a model for every fact and keep its answers; finished relations are not asked again.
 
-        fluent-mlama mlama query --model bert-base-multilingual-cased --method tyq --data mlama1.1.zip -l en,de,ja
+        fluent-mlama mlama query --model xlm-roberta-base --method tyq --data mlama1.1.zip -l en,de
 
     Args:
         method: tyq and untyq: masked models; causal, causal-sentence: causal ones
@@ -165,9 +173,11 @@ def query(
     relations: Sequence[str] | None = None,
     scorer: Any = None,
 ) -> list[Path]:
-    """Ask for everything that has not been answered yet; returns the files that hold the answers, old and new.
+    """Ask for everything that has not been answered yet; returns the files that hold the answers,
+    old and new.
 
-    scorer: one that is loaded already. Templates, candidates and labels are checked for all relations before a model is loaded.
+    scorer: one that is loaded already. Templates, candidates and labels are checked for all
+    relations before a model is loaded.
     """
     tasks = _tasks(data, options, languages, relations)
     check_writable(options.out, "--out")
@@ -221,7 +231,8 @@ def _tasks(
     for lang, names in data.select(languages, relations).items():
         if sets is not None and lang not in sets:
             raise UserError(
-                f"{options.templates} has no templates for {lang}; add {lang}/{TEMPLATES} or choose other languages"
+                f"{options.templates} has no templates for {lang}; add {lang}/{TEMPLATES} or "
+                "choose other languages"
             )
         for relation in names:
             questions = make_questions(
@@ -229,16 +240,19 @@ def _tasks(
             )
             if questions.left_out:
                 note(
-                    f"{lang} {relation}: {sum(questions.left_out.values())} left out, subject holds {' or '.join(MASKS)}"
+                    f"{lang} {relation}: {sum(questions.left_out.values())} left out, subject "
+                    f"holds {' or '.join(MASKS)}"
                 )
             candidates = lists.of(lang, relation, data.triples(lang, relation).values())
             if not questions.questions or not candidates:
                 note(
-                    f"{lang} {relation}: no {'candidates' if questions.questions else 'facts'}, left out"
+                    f"{lang} {relation}: no {'candidates' if questions.questions else 'facts'}, "
+                    "left out"
                 )
             elif options.method == "causal" and not questions.ends_with_object:
                 note(
-                    f"{lang} {relation}: the template goes on behind the object, left out ({questions.template}); causal-sentence asks it"
+                    f"{lang} {relation}: the template goes on behind the object, left out "
+                    f"({questions.template}); causal-sentence asks it"
                 )
             else:
                 tasks.append((questions, candidates))
@@ -274,16 +288,28 @@ def _settings(
     ]
     how = {"tokenisation": _tokenisation(options)} if options.method in {"tyq", "untyq"} else {}
     return {
-        "model": without_home(options.model), "revision": options.loading.revision, "identity": identity, "method": options.method, **how,
+        "model": without_home(options.model),
+        "revision": options.loading.revision,
+        "identity": identity,
+        "method": options.method,
+        **how,
         "compat": options.compat,
-        "template": questions.template, "facts_sha256": _digest(facts),
-        "candidates": len(candidates), "candidates_sha256": _digest(candidates), "max_masks": options.max_masks, "top": options.top,
-        "limit": options.limit, "device": options.loading.device, "dtype": options.loading.dtype,
-    }  # fmt: skip
+        "template": questions.template,
+        "facts_sha256": _digest(facts),
+        "candidates": len(candidates),
+        "candidates_sha256": _digest(candidates),
+        "max_masks": options.max_masks,
+        "top": options.top,
+        "limit": options.limit,
+        "device": options.loading.device,
+        "dtype": options.loading.dtype,
+    }
 
 
 def _tokenisation(options: Options) -> str:
-    """A candidate is tokenised in its sentence, or apart, as the published evaluator of masked models did."""
+    """A candidate is tokenised in its sentence, or apart, as the published evaluator of masked
+    models did.
+    """
     return "separate" if options.compat else "joint"
 
 
@@ -409,7 +435,16 @@ def _made_by(scorer: Any, options: Options) -> dict[str, Any]:
     tokenisation = _tokenisation(options)
     made = scorer.describe(tokenisation)
     return {
-        "model": shown, "revision": made.revision, "dtype": made.dtype, "device": made.device, "arithmetic": "float32",
-        "path": made.path, "path_reason": made.path_reason, "tokenisation": tokenisation, "bos": made.bos,
-        "self_check": made.self_check, "packages": made.versions, "tokenizer": made.tokenizer,
-    }  # fmt: skip
+        "model": shown,
+        "revision": made.revision,
+        "dtype": made.dtype,
+        "device": made.device,
+        "arithmetic": "float32",
+        "path": made.path,
+        "path_reason": made.path_reason,
+        "tokenisation": tokenisation,
+        "bos": made.bos,
+        "self_check": made.self_check,
+        "packages": made.versions,
+        "tokenizer": made.tokenizer,
+    }

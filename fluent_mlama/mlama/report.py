@@ -1,4 +1,6 @@
-"""``report``: ask what has not been asked yet, then every table and figure in one go, with a page that shows them."""
+"""``report``: ask what has not been asked yet, then every table and figure in one go, with a page
+that shows them.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +39,21 @@ from fluent_mlama.reader import MLama
 from fluent_mlama.reporting.three_formats import write_tables
 
 TITLES = {
-    "coverage": "Triples of each language (Figure 1)", "samples": "Filled templates (Figures 4 and 5)", "p1": "Precision at 1",
-    "p1_relations": "Precision at 1 by relation", "relative_p1": "Relative precision, on the same triples (Figure 3)",
-    "split": "Objects of one piece and of several (Figure 2)", "bias": "Most frequent answers (Tables 1 and 4)",
-    "bias_languages": "How concentrated the answers are", "pooling": "Languages pooled (Table 3)",
+    "coverage": "Triples of each language (Figure 1)",
+    "samples": "Filled templates (Figures 4 and 5)",
+    "p1": "Precision at 1",
+    "p1_relations": "Precision at 1 by relation",
+    "relative_p1": "Relative precision, on the same triples (Figure 3)",
+    "split": "Objects of one piece and of several (Figure 2)",
+    "bias": "Most frequent answers (Tables 1 and 4)",
+    "bias_languages": "How concentrated the answers are",
+    "pooling": "Languages pooled (Table 3)",
     "pooling_relations": "Languages pooled, by relation",
-    "uhn": "Without names that give the answer away (LAMA-UHN, string filter)", "uhn_pooling": "Languages pooled, LAMA-UHN",
-    "uhn_list": "Triples that LAMA-UHN leaves out", "articles": "Precision and the size of Wikipedia (Figure 6)",
-}  # fmt: skip
+    "uhn": "Without names that give the answer away (LAMA-UHN, string filter)",
+    "uhn_pooling": "Languages pooled, LAMA-UHN",
+    "uhn_list": "Triples that LAMA-UHN leaves out",
+    "articles": "Precision and the size of Wikipedia (Figure 6)",
+}
 
 
 def report(
@@ -101,7 +110,8 @@ def report(
         page(folder, list(found), figures, results, left_out(chosen, results)),
     )
     print(
-        f"{len(found)} tables and {len(figures) // 2} figures are in {folder}; {folder / 'report.md'} shows them\n{remark}"
+        f"{len(found)} tables and {len(figures) // 2} figures are in {folder}; "
+        f"{folder / 'report.md'} shows them\n{remark}"
     )
 
 
@@ -113,12 +123,17 @@ def method_for(model: str, revision: str | None) -> str:
 
 
 def result_tables(results: Results) -> Tables:
-    """Everything that the results alone allow; what needs English or a second language is left out with a note."""
+    """Everything that the results alone allow; what needs English or a second language is left out
+    with a note.
+    """
     bias = bias_table(results)
     tables: Tables = {
-        "p1": p1_by_language(results), "p1_relations": p1_by_relation(results), "split": split_by_pieces(results),
-        "bias": bias, "bias_languages": bias_by_language(bias),
-    }  # fmt: skip
+        "p1": p1_by_language(results),
+        "p1_relations": p1_by_relation(results),
+        "split": split_by_pieces(results),
+        "bias": bias,
+        "bias_languages": bias_by_language(bias),
+    }
     if ENGLISH not in results.frames or len(results.frames) < 2:
         note("without English and another language there is no relative precision and no pool")
         return tables
@@ -133,7 +148,7 @@ def result_tables(results: Results) -> Tables:
 
 
 def left_out(chosen: Mapping[str, Sequence[str]], results: Results) -> dict[str, list[str]]:
-    """lang -> relations that were chosen but not asked; languages with all of theirs are not in it."""
+    """lang -> relations that were chosen but not asked, for languages that lack any."""
     missing = {
         lang: [one for one in names if one not in results.frames.get(lang, {})]
         for lang, names in chosen.items()

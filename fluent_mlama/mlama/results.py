@@ -1,6 +1,7 @@
-"""What was asked and answered: one Parquet file a (model, method, templates, language, relation), with its run.json.
+"""What was asked and answered: one Parquet file a (model, method, templates, language, relation),
+with its run.json.
 
-<out>/<model>/<method>/<templates>/<lang>/<relation>.parquet   .run.json   (.packs/ while a model is at work)
+<out>/<model>/<method>/<templates>/<lang>/<relation>.parquet, .run.json, .packs/ (while unfinished)
 """
 
 from __future__ import annotations
@@ -42,16 +43,11 @@ SCHEMA = pa.schema(
         ("rank", pa.int32()),  # of the gold label, 1 = best; null where it did not compete
         ("correct", pa.bool_()),
         ("gold_score", pa.float64()),
-        (
-            "gold_probability",
-            pa.float64(),
-        ),  # e to the gold score: the geometric mean over its pieces
+        ("gold_probability", pa.float64()),  # e to gold_score: the geometric mean over its pieces
         ("gold_pieces", pa.int32()),
         ("tied", pa.int32()),  # candidates that share the best score with the prediction
-        (
-            "gold_status",
-            pa.string(),
-        ),  # ok, added (was not among the candidates), unknown, too-long, no-pieces
+        # ok, added (it was not among the candidates), unknown, too-long, no-pieces
+        ("gold_status", pa.string()),
         ("top", pa.list_(pa.string())),
         ("top_scores", pa.list_(pa.float64())),
     ]
@@ -73,17 +69,22 @@ class Place:
         return self.out / file_name(self.model) / self.method / file_name(self.templates)
 
     def file(self, lang: str, relation: str) -> Path:
-        """The Parquet file of one relation; ``UserError`` where its name, taken from the data, is no file's name here."""
+        """The Parquet file of one relation; ``UserError`` where its name, taken from the data, is
+        no file's name here.
+        """
         if not is_file_name(lang) or not is_file_name(relation):
             raise UserError(
-                f"language {lang!r}, relation {relation!r} cannot name a result file; rename them in the data"
+                f"language {lang!r}, relation {relation!r} cannot name a result file; rename them "
+                "in the data"
             )
         return self.folder / lang / f"{relation}.parquet"
 
 
 @dataclass(frozen=True)
 class Results:
-    """All read results of one place. frames: lang -> relation -> table with ``SCHEMA``'s columns, by lineid."""
+    """All read results of one place. frames: lang -> relation -> table with ``SCHEMA``'s columns,
+    by lineid.
+    """
 
     place: Place
     frames: Mapping[str, Mapping[str, pd.DataFrame]]
@@ -121,7 +122,9 @@ def _kinds() -> list[tuple[str, Any]]:
 
 
 def read_result(path: Path) -> tuple[pd.DataFrame, RunRecord]:
-    """Table (index: lineid) and record. ``UserError``: missing, damaged, or the two do not belong together."""
+    """Table (index: lineid) and record. ``UserError``: missing, damaged, or the two do not belong
+    together.
+    """
     record = read_run(run_path(path))
     if not path.is_file():
         raise UserError(
@@ -141,7 +144,9 @@ def read_result(path: Path) -> tuple[pd.DataFrame, RunRecord]:
 
 
 def state_of(path: Path, settings: Mapping[str, Any]) -> tuple[bool, str]:
-    """Whether this very question is answered already (same model, data, candidates, options); if not, why an answer there is none."""
+    """Whether this very question is answered already (same model, data, candidates, options); if
+    not, why an answer there is none.
+    """
     if not path.is_file() or not run_path(path).is_file():
         return False, ""
     record = read_run(run_path(path))
@@ -155,10 +160,13 @@ def state_of(path: Path, settings: Mapping[str, Any]) -> tuple[bool, str]:
 def read_results(
     place: Place, languages: Sequence[str] | None = None, relations: Sequence[str] | None = None
 ) -> Results:
-    """Results of a place; ``UserError`` where there are none, or none of a language that was asked for."""
+    """Results of a place; ``UserError`` where there are none, or none of a language that was asked
+    for.
+    """
     if not place.folder.is_dir():
         raise UserError(
-            f"no results in {place.folder}; run: fluent-mlama mlama query --model {place.model} --method {place.method}"
+            f"no results in {place.folder}; run: fluent-mlama mlama query --model {place.model} "
+            f"--method {place.method}"
         )
     present = sorted(folder.name for folder in place.folder.iterdir() if folder.is_dir())
     frames: dict[str, dict[str, pd.DataFrame]] = {}
@@ -185,13 +193,15 @@ def read_results(
                 candidates[lang, path.stem] = record.pool_size
         if languages and lang not in frames:
             raise UserError(
-                f"{place.folder} has no results for language {lang}; query it first (there are: {', '.join(present)})"
+                f"{place.folder} has no results for language {lang}; query it first (there are: "
+                f"{', '.join(present)})"
             )
     if not frames:
         raise UserError(f"no results in {place.folder}; run query first")
     if len(signatures) > 1:
         note(
-            f"{place.folder} holds answers of {len(signatures)} different settings, counted together: {' '.join(sorted(signatures))}"
+            f"{place.folder} holds answers of {len(signatures)} different settings, counted "
+            f"together: {' '.join(sorted(signatures))}"
         )
     return Results(place, frames, tuple(sorted(signatures)), candidates)
 

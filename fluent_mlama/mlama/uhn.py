@@ -1,8 +1,9 @@
 """LAMA-UHN: facts that a name gives away are left out (Poerner et al. 2020, E-BERT, section 5.1).
 
-String filter: the object stands in the subject, letter case aside. Name filter, for places of birth and death, country,
-native and spoken language: a masked model asked "Jean is a common name in the following language : [MASK] ." names the
-object among its three likeliest words. Both are computed on English and hold for every language by (relation, lineid).
+String filter: the object stands in the subject, letter case aside. Name filter, for places of birth
+and death, country, native and spoken language: a masked model asked "Jean is a common name in the
+following language : [MASK] ." names the object among its three likeliest words. Both are computed
+on English and hold for every language by (relation, lineid).
 """
 
 from __future__ import annotations
@@ -19,9 +20,14 @@ from fluent_mlama.mlama.measures import ENGLISH
 from fluent_mlama.records.facts import Triple
 
 NOUNS = {
-    "place_of_birth": "city", "place_of_death": "city", "P19": "city", "P20": "city", "P27": "country", "P103": "language",
+    "place_of_birth": "city",
+    "place_of_death": "city",
+    "P19": "city",
+    "P20": "city",
+    "P27": "country",
+    "P103": "language",
     "P1412": "language",
-}  # fmt: skip
+}
 FILTERS = ("string", "name")
 LIKELIEST = 3
 
@@ -39,7 +45,8 @@ def uhn_rows(
     filters: Sequence[str],
     likeliest: Likeliest | None = None,
 ) -> pd.DataFrame:
-    """The triples to leave out: columns relation, lineid, filter, sub_label, obj_label. facts: English, relation -> lineid -> triple.
+    """The triples to leave out: columns relation, lineid, filter, sub_label, obj_label. facts:
+    English, relation -> lineid -> triple.
 
     ``UserError``: an unknown filter, or the name filter without a model.
     """
@@ -69,7 +76,8 @@ def _guessed(
         return {}
     if likeliest is None:
         raise UserError(
-            "the name filter asks a masked model; give one with --names-model, or leave --filters string"
+            "the name filter asks a masked model; give one with --names-model, or leave --filters "
+            "string"
         )
     words = sorted({word for triple in triples.values() for word in triple.sub_label.split()})
     answers = likeliest([name_question(word, NOUNS[relation]) for word in words], LIKELIEST)
@@ -80,7 +88,9 @@ def _guessed(
 
 
 def read_uhn_list(path: Path) -> set[tuple[str, int]]:
-    """(relation, lineid) from a tab-separated list with these two columns; ``UserError`` names the row that has none."""
+    """(relation, lineid) from a tab-separated list with these two columns; ``UserError`` names the
+    row that has none.
+    """
     try:
         table = read_table(path.read_bytes(), str(path), allow_no_rows=True)
     except FileNotFoundError:

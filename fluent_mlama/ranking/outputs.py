@@ -113,7 +113,7 @@ class Outputs:
         """``UserError`` where a folder stands in place of a file, or a file in place of the packs' folder."""
         for path in self.files():
             if path.is_dir():
-                raise UserError(f"cannot write {path}: a folder stands there; move it away")
+                raise UserError(f"cannot write {path}: it is a folder; move it away")
         if self.packs.is_file():
             raise UserError(
                 f"{self.packs} is a file, where the folder of an unfinished run's packs should be; move it away"

@@ -1,9 +1,10 @@
-"""Benchmark files, ``{lang}_{relation}_{spec}.tsv``: one row a fact, one column group a verbalisation.
+"""Benchmark files, ``{lang}_{relation}_{spec}.tsv``: one row a fact, one column group a
+verbalisation.
 
-Which verbalisations a file compares is read off its columns, never set beside them. The published names
-(Fluent-mLAMA, EMNLP 2025) are kept: ``template`` spreads over ``template``, ``template_prompt`` and
-``obj_label``; any other verbalisation ``v`` over ``v_translation``, ``v_prompt`` and ``v_infl_object``.
-New files add ``v_tail`` and ``v_status``.
+Which verbalisations a file compares is read off its columns, never set beside them. The published
+names (Fluent-mLAMA, EMNLP 2025) are kept: ``template`` spreads over ``template``,
+``template_prompt`` and ``obj_label``; any other verbalisation ``v`` over ``v_translation``,
+``v_prompt`` and ``v_infl_object``. New files add ``v_tail`` and ``v_status``.
 """
 
 from __future__ import annotations
@@ -23,10 +24,14 @@ from fluent_mlama.files import Source, format_table, read_table, refuse_nul, wri
 TEMPLATE = "template"
 ALIAS_SEPARATOR = "|||"
 ERROR = "ERROR"
-"""What the published files write in prompt and object where the object was not found in the sentence."""
+"""What the published files write in prompt and object where the object was not found in the
+sentence.
+"""
 
 WITHOUT_NAME = ("frame", "unsure")
-"""Flags of a status cell: the object was found by its place in the sentence, its name gives no or too little evidence."""
+"""Flags of a status cell: the object was found by its place in the sentence, its name gives no or
+too little evidence.
+"""
 
 REQUIRED = (
     "sub_uri",
@@ -44,7 +49,9 @@ FILE_NAME = re.compile(
 
 
 class Columns(NamedTuple):
-    """Names of one verbalisation's columns. ``tail`` and ``status`` are None where the file has no such column."""
+    """Names of one verbalisation's columns. ``tail`` and ``status`` are None where the file has no
+    such column.
+    """
 
     sentence: str
     prompt: str
@@ -57,8 +64,8 @@ class Columns(NamedTuple):
 class Benchmark:
     """One (language, relation) file. ``table``: all cells str, RangeIndex = row number in the file.
 
-    spec: what the file name says behind the relation (``20prompt``, ``nogpt``, …; "" where it says nothing).
-    sha256: of the file's bytes.
+    spec: what the file name says behind the relation (``20prompt``, ``nogpt``, …; "" where it says
+    nothing). sha256: of the file's bytes.
     """
 
     lang: str
@@ -94,7 +101,9 @@ def name_columns(verbalisation: str) -> Columns:
 
 
 def find_verbalisations(columns: Iterable[str], where: str) -> tuple[str, ...]:
-    """The verbalisations that these columns hold; a group that lacks one of its three columns is a ``UserError``."""
+    """The verbalisations that these columns hold; a group that lacks one of its three columns is a
+    ``UserError``.
+    """
     present = list(columns)
     _require(present, REQUIRED, where)
     found = [TEMPLATE]
@@ -112,7 +121,9 @@ def benchmark_name(lang: str, relation: str, spec: str = "") -> str:
 
 
 def make_benchmark(lang: str, relation: str, spec: str, table: pd.DataFrame) -> Benchmark:
-    """A benchmark from a table made here: checked, renumbered, named, with the sha256 that its file will have."""
+    """A benchmark from a table made here: checked, renumbered, named, with the sha256 that its file
+    will have.
+    """
     name = benchmark_name(lang, relation, spec)
     if not FILE_NAME.fullmatch(name):
         raise UserError(
@@ -126,7 +137,9 @@ def make_benchmark(lang: str, relation: str, spec: str, table: pd.DataFrame) -> 
 
 
 def find_benchmarks(source: Source) -> list[tuple[str, str, str, str]]:
-    """The benchmark files of a source by name alone: (language, relation, spec, file name), sorted by file name."""
+    """The benchmark files of a source by name alone: (language, relation, spec, file name), sorted
+    by file name.
+    """
     matches = [match for name in source.names() if (match := FILE_NAME.fullmatch(name))]
     return [(match["lang"], match["relation"], match["spec"] or "", match[0]) for match in matches]
 
@@ -140,12 +153,14 @@ def read_benchmark(source: Source, lang: str, relation: str, spec: str | None = 
     ]
     if not found:
         raise UserError(
-            f"no benchmark file for {lang} {relation}{f' with spec {spec}' if spec else ''} in {source.path}"
+            f"no benchmark file for {lang} {relation}{f' with spec {spec}' if spec else ''} in "
+            f"{source.path}"
         )
     if len(found) > 1:
         specs = ", ".join(entry[2] or '""' for entry in found)
         raise UserError(
-            f"{len(found)} benchmark files for {lang} {relation} in {source.path}: choose one with --spec ({specs})"
+            f"{len(found)} benchmark files for {lang} {relation} in {source.path}: choose one with "
+            f"--spec ({specs})"
         )
     _, _, its_spec, name = found[0]
     data = source.read(name)
@@ -153,24 +168,29 @@ def read_benchmark(source: Source, lang: str, relation: str, spec: str | None = 
     table = read_table(data, where)
     if not data.endswith((b"\n", b"\r")):
         raise UserError(
-            f"{where}: no line end after the last row, so the file seems cut off; get it again, or add one if it is whole"
+            f"{where}: no line end after the last row, so the file seems cut off; get it again, or "
+            "add one if it is whole"
         )
     refuse_nul(data, where)
     if any(column.endswith("_top1_correct") for column in table.columns):
         raise UserError(
-            f"{where} is a rank dump, not a benchmark file; give the folder of the benchmark (fixed_data)"
+            f"{where} is a rank dump, not a benchmark file; give the folder of the benchmark "
+            "(fixed_data)"
         )
     find_verbalisations(table.columns, where)
     return Benchmark(lang, relation, its_spec, table, name, _sha256(data))
 
 
 def write_benchmark(benchmark: Benchmark, folder: Path | str) -> Path:
-    """Write the benchmark under its name into ``folder``; returns where it lies. A NUL in a cell is a ``UserError``."""
+    """Write the benchmark under its name into ``folder``; returns where it lies. A NUL in a cell is
+    a ``UserError``.
+    """
     path = Path(folder) / benchmark.name
     text = format_table(benchmark.table)
     if "\0" in text:  # what the reader takes for damage is not written either
         raise UserError(
-            f"{path}: a cell of line {text.count(chr(10), 0, text.index(chr(0))) + 1} holds a NUL; take it out of the label"
+            f"{path}: a cell of line {text.count(chr(10), 0, text.index(chr(0))) + 1} holds a NUL; "
+            "take it out of the label"
         )
     write_text(path, text)
     return path
@@ -182,7 +202,9 @@ def split_aliases(cell: str) -> list[str]:
 
 
 def join_aliases(aliases: Sequence[str]) -> str:
-    """Aliases as one benchmark cell. An alias that cannot be told apart afterwards is a ``ValueError``."""
+    """Aliases as one benchmark cell. An alias that cannot be told apart afterwards is a
+    ``ValueError``.
+    """
     cell = ALIAS_SEPARATOR.join(aliases)
     if split_aliases(cell) != list(aliases):
         raise ValueError(f"aliases cannot be joined without loss: {list(aliases)!r}")
@@ -190,15 +212,18 @@ def join_aliases(aliases: Sequence[str]) -> str:
 
 
 def is_usable(status: str) -> bool:
-    """Whether a status cell says that the verbalisation can be used (``ok``, with or without flags behind ``;``)."""
+    """Whether a status cell says that the verbalisation can be used (``ok``, with or without flags
+    behind ``;``).
+    """
     return status.split(";", 1)[0] == "ok"
 
 
 def objection(status: str, *, accept_unsure: bool = False) -> str:
     """Why the object of a status cell is not a correct answer, "" if it is one.
 
-    The reason of the cell itself; else ``frame`` or ``unsure``, which say that the object was found without evidence from its
-    name: what stands there may be another object. ``accept_unsure`` takes these.
+    The reason of the cell itself; else ``frame`` or ``unsure``, which say that the object was found
+    without evidence from its name: what stands there may be another object. ``accept_unsure`` takes
+    these.
     """
     reason, *flags = status.split(";")
     if reason != "ok":
@@ -210,7 +235,8 @@ def _require(present: Sequence[str], needed: Iterable[str | None], where: str) -
     lacking = [name for name in needed if name not in present]
     if lacking:
         raise UserError(
-            f"{where}: no column {', '.join(map(repr, lacking))}; it has {', '.join(map(str, present))}"
+            f"{where}: no column {', '.join(map(repr, lacking))}; it has "
+            f"{', '.join(map(str, present))}"
         )
 
 

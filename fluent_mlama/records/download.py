@@ -1,4 +1,5 @@
-"""Getting a published file: goes on where a cut connection left it, whole at its final name or not there at all.
+"""Getting a published file: goes on where a cut connection left it, whole at its final name or not
+there at all.
 
 Ours because pooch starts from the first byte after a cut, and the largest file is 13 GB.
 """
@@ -32,10 +33,10 @@ def download(
 ) -> str:
     """Bring ``url`` to ``path`` (a zip is checked to be one) and return its sha256.
 
-    Bytes gather in ``path.partial``; every further try, in this run or a later one, asks for the rest only
-    (HTTP Range with If-Range, RFC 9110 section 14), and starts anew where the server cannot or its file has changed.
-    A finished file at ``path`` is left as it is. ``UserError``: no connection after ``tries`` tries, an HTTP error,
-    a wrong checksum, not a zip.
+    Bytes gather in ``path.partial``; every further try, in this run or a later one, asks for the
+    rest only (HTTP Range with If-Range, RFC 9110 section 14), and starts anew where the server
+    cannot or its file has changed. A finished file at ``path`` is left as it is. ``UserError``: no
+    connection after ``tries`` tries, an HTTP error, a wrong checksum, not a zip.
     """
     path = Path(path)
     if path.is_dir():
@@ -56,7 +57,8 @@ def download(
     checksum = file_sha256(path)
     if sha256 and checksum != sha256.lower():
         raise UserError(
-            f"{path} has sha256 {checksum}, expected {sha256}; remove it and get it again, or correct --sha256"
+            f"{path} has sha256 {checksum}, expected {sha256}; remove it and get it again, or "
+            "correct --sha256"
         )
     return checksum
 
@@ -77,7 +79,8 @@ def _fetch_patiently(url: str, partial: Path, tries: int, wait_s: float) -> None
     except RequestFailed as fault:
         kept = partial.stat().st_size if partial.exists() else 0
         raise UserError(
-            f"no connection to {url} ({fault}); {kept} bytes are kept, the same command goes on from there"
+            f"no connection to {url} ({fault}); {kept} bytes are kept, the same command goes on "
+            "from there"
         ) from None
     except requests.RequestException as error:
         raise UserError(f"cannot get {url} ({_reason(error)}); check the address") from None
@@ -167,7 +170,9 @@ def _write_validator(partial: Path, url: str, answer: requests.Response) -> None
 
 
 def _reason(error: BaseException | None) -> str:
-    """What lies at the bottom: requests wraps the system's "Connection refused" in three layers of its own words."""
+    """What lies at the bottom: requests wraps the system's "Connection refused" in three layers of
+    its own words.
+    """
     while error is not None and error.__context__ is not None:
         error = error.__context__
     text = getattr(error, "strerror", None) or str(error)

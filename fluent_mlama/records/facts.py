@@ -19,9 +19,11 @@ MOST = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """A fact in one language. URIs and uuid are None where the file has none (GoogleRE subjects have Freebase ids).
+    """A fact in one language. URIs and uuid are None where the file has none (GoogleRE subjects
+    have Freebase ids).
 
-    lineid: the line of the English original; the same in every language. extras: fields that mLAMA 1.1 does not define.
+    lineid: the line of the English original; the same in every language. extras: fields that mLAMA
+    1.1 does not define.
     """
 
     lang: str
@@ -48,7 +50,9 @@ class Facts:
     doubles: tuple[Triple, ...] = ()
 
     def other_objects(self, triple: Triple) -> set[str]:
-        """Labels of further objects that the same subject has in this relation: right answers too, in another line."""
+        """Labels of further objects that the same subject has in this relation: right answers too,
+        in another line.
+        """
         subject = triple.sub_uri or triple.sub_label
         lines = [*self.by_lineid.values(), *self.doubles]
         return {line.obj_label for line in lines if (line.sub_uri or line.sub_label) == subject} - {
@@ -57,7 +61,9 @@ class Facts:
 
 
 def read_facts(data: bytes, where: str, lang: str, relation: str) -> Facts:
-    """Parse a relation file. ``UserError`` names the line: not JSON (cut off), a field missing or of the wrong kind."""
+    """Parse a relation file. ``UserError`` names the line: not JSON (cut off), a field missing or
+    of the wrong kind.
+    """
     by_lineid: dict[int, Triple] = {}
     doubles = []
     for line, values in _objects(data, where):
@@ -81,7 +87,9 @@ def read_facts(data: bytes, where: str, lang: str, relation: str) -> Facts:
 
 
 def read_templates(data: bytes, where: str) -> dict[str, str]:
-    """Parse a templates file: relation -> template. A relation that stands twice with different templates is a ``UserError``."""
+    """Parse a templates file: relation -> template. A relation that stands twice with different
+    templates is a ``UserError``.
+    """
     templates: dict[str, str] = {}
     for line, values in _objects(data, where):
         relation = _field(values, "relation", str, line)
@@ -102,7 +110,8 @@ def _objects(data: bytes, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise UserError(
-            f"{where}: line {line} is not UTF-8 (byte 0x{data[error.start]:02x}); get the file again"
+            f"{where}: line {line} is not UTF-8 (byte 0x{data[error.start]:02x}); get the file "
+            "again"
         ) from None
     for number, line_text in enumerate(lines, start=1):
         if not line_text.strip():

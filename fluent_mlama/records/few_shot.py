@@ -1,6 +1,8 @@
-"""Few-shot text that a translating model is shown, ``{lang}_{relation}.txt``, in the published layout.
+"""Few-shot text that a translating model is shown, ``{lang}_{relation}.txt``, in the published
+layout.
 
-An instruction, then one block a shot, each line indented by eight spaces, blocks parted by a blank line::
+An instruction, then one block a shot, each line indented by eight spaces, blocks parted by a blank
+line::
 
         <instruction, any number of lines>
 
@@ -32,7 +34,9 @@ _LAST_LINE = f"\n{INDENT}"
 
 @dataclass(frozen=True)
 class Shot:
-    """One example: an English sentence, its subject and object in the target language, and the whole translated."""
+    """One example: an English sentence, its subject and object in the target language, and the
+    whole translated.
+    """
 
     source: str
     subject: str
@@ -42,7 +46,9 @@ class Shot:
 
 @dataclass(frozen=True)
 class FewShot:
-    """The whole text. instruction: its lines without the indent. ending: what stands behind the last shot."""
+    """The whole text. instruction: its lines without the indent. ending: what stands behind the
+    last shot.
+    """
 
     instruction: str
     shots: tuple[Shot, ...]
@@ -74,7 +80,9 @@ def write_few_shot(folder: Path | str, lang: str, relation: str, few_shot: FewSh
 
 
 def parse_few_shot(text: str, where: str = "few-shot text") -> FewShot:
-    """Instruction and shots of a few-shot text. A block that lacks a key, or has a line of no key, is a ``UserError`` with its line."""
+    """Instruction and shots of a few-shot text. A block that lacks a key, or has a line of no key,
+    is a ``UserError`` with its line.
+    """
     lines = text.replace("\r\n", "\n").split("\n")
     starts = [number for number, line in enumerate(lines) if _value(line, KEYS[0]) is not None]
     if not starts:
@@ -93,7 +101,7 @@ def parse_few_shot(text: str, where: str = "few-shot text") -> FewShot:
 
 
 def format_few_shot(few_shot: FewShot) -> str:
-    """The text of these shots in the published layout. A value with a line end is a ``ValueError``."""
+    """The text of these shots in the published layout; no value may hold a line end."""
     blocks = (
         ["\n".join(INDENT + line for line in few_shot.instruction.split("\n"))]
         if few_shot.instruction
@@ -123,8 +131,8 @@ def _instruction(lines: Sequence[str]) -> str:
 class Leakage:
     """The audit of one benchmark file. All rows are row numbers in it.
 
-    rows: those that are shots. kept: those of them that are ranked. verbatim: those whose stored translation
-    is the shot's. strangers: how many shots match no row.
+    rows: those that are shots. kept: those of them that are ranked. verbatim: those whose stored
+    translation is the shot's. strangers: how many shots match no row.
     """
 
     lang: str
@@ -142,7 +150,8 @@ def find_leakage(
     kept: Iterable[int] | None = None,
     verbalisation: str = "chatgpt",
 ) -> Leakage:
-    """Match shots and rows by English sentence, subject label and object label, white space at the ends aside.
+    """Match shots and rows by English sentence, subject label and object label, white space at the
+    ends aside.
 
     kept: row numbers that are ranked (a dump's index); None = all rows.
     """
@@ -180,7 +189,9 @@ def find_leakage(
 def audit_leakage(
     benchmarks: Source, few_shots: Source, dumps: Source | None = None
 ) -> list[Leakage]:
-    """The audit of every benchmark file that has a few-shot file; ``dumps`` says which rows are ranked."""
+    """The audit of every benchmark file that has a few-shot file; ``dumps`` says which rows are
+    ranked.
+    """
     prompt_names = set(few_shots.names())
     dump_names = set(dumps.names()) if dumps else set()
     audits = []

@@ -1,18 +1,21 @@
-"""What a run leaves of one file: the rank dump, the scores of every candidate, and the record of what made them.
+"""What a run leaves of one file: the rank dump, the scores of every candidate, and the record of
+what made them.
 
-``{lang}_{relation}_{verbalisations}.tsv``: the benchmark's columns and, per verbalisation, its ranks. Two kinds, told
-apart by their columns (docs/files.md):
+``{lang}_{relation}_{verbalisations}.tsv``: the benchmark's columns and, per verbalisation, its
+ranks. Two kinds, told apart by their columns (docs/files.md):
 
-``paper``      v_true_ranks {form: rank}, v_top1_correct 0/1, v_prompt_prob (a natural log), v_top3_correct 0/1
-``corrected``  v_rank (mean of tied ranks), v_rank_min, v_rank_max, v_all_forms_rank, v_logprob, v_top1_correct,
-               v_top3_correct, v_prompt_prob, and n_distractors
+``paper``      v_true_ranks {form: rank}, v_top1_correct 0/1, v_prompt_prob (a natural log),
+               v_top3_correct 0/1
+``corrected``  v_rank (mean of tied ranks), v_rank_min, v_rank_max, v_all_forms_rank, v_logprob,
+               v_top1_correct, v_top3_correct, v_prompt_prob, and n_distractors
 
-``….scores.parquet``: one row per (fact, verbalisation, candidate), everything a rank is made from, so that other ranks,
-linking functions, k and tie rules need no model. Log-probabilities are natural logs in float64. The same table always
-gives the same bytes: no pandas metadata, fixed encodings.
+``….scores.parquet``: one row per (fact, verbalisation, candidate), everything a rank is made from,
+so that other ranks, linking functions, k and tie rules need no model. Log-probabilities are natural
+logs in float64. The same table always gives the same bytes: no pandas metadata, fixed encodings.
 
-``….run.json``: what made the dump, complete enough to make it again, and its one-line signature, which is on every
-table, graph and report, so that numbers of different making are never compared unawares (after sacreBLEU, Post 2018).
+``….run.json``: what made the dump, complete enough to make it again, and its one-line signature,
+which is on every table, graph and report, so that numbers of different making are never compared
+unawares (after sacreBLEU, Post 2018).
 """
 
 from __future__ import annotations
@@ -66,10 +69,11 @@ INDEX_NAMES = ("", "Column1")
 
 @dataclass(frozen=True, eq=False)
 class Dump:
-    """One rank dump. ``table``: index = row number in the benchmark; benchmark columns str, ``aliases`` list[str].
+    """One rank dump. ``table``: index = row number in the benchmark; benchmark columns str,
+    ``aliases`` list[str].
 
-    numbered: False where the file has no row-number column (published narrow ru_P19); the index then only counts
-    the dump's own rows, and ``with_row_numbers`` finds the benchmark's.
+    numbered: False where the file has no row-number column (published narrow ru_P19); the index
+    then only counts the dump's own rows, and ``with_row_numbers`` finds the benchmark's.
     """
 
     lang: str
@@ -88,7 +92,9 @@ class Dump:
 
 
 def dump_name(lang: str, relation: str, verbalisations: Sequence[str]) -> str:
-    """The published naming: ``ru_P19_template_gt_chatgpt.tsv``. Characters that some file system refuses are a ``UserError``."""
+    """The published naming: ``ru_P19_template_gt_chatgpt.tsv``. Characters that some file system
+    refuses are a ``UserError``.
+    """
     bad = [
         name for name in verbalisations if not is_file_name(f"x{name}x") or re.search(r"\s", name)
     ]
@@ -111,7 +117,9 @@ def find_dumps(source: Source) -> list[tuple[str, str, str]]:
 
 
 def read_dump(source: Source, name: str, *, allow_no_rows: bool = False) -> Dump:
-    """Read one dump. A cell that is not what its column holds is a ``UserError`` with file, row and column."""
+    """Read one dump. A cell that is not what its column holds is a ``UserError`` with file, row and
+    column.
+    """
     where = source.where(name)
     match = FILE_NAME.fullmatch(name)
     if match is None:
@@ -130,14 +138,18 @@ def read_dump(source: Source, name: str, *, allow_no_rows: bool = False) -> Dump
 
 
 def write_dump(dump: Dump, folder: Path | str) -> Path:
-    """Write the dump under its name into ``folder``, columns in the table's order; returns where it lies."""
+    """Write the dump under its name into ``folder``, columns in the table's order; returns where it
+    lies.
+    """
     path = Path(folder) / dump.name
     write_text(path, format_dump(dump))
     return path
 
 
 def format_dump(dump: Dump) -> str:
-    """The dump's file as text: lists and dicts as literals, numbers in their shortest form, NaN as an empty cell."""
+    """The dump's file as text: lists and dicts as literals, numbers in their shortest form, NaN as
+    an empty cell.
+    """
     cells = {
         name: [_format(value) for value in dump.table[name].tolist()] for name in dump.table.columns
     }
@@ -153,7 +165,9 @@ def dump_columns(protocol: ProtocolName, verbalisations: Iterable[str]) -> list[
 
 
 def with_row_numbers(dump: Dump, benchmark: Benchmark) -> Dump:
-    """A dump without row numbers, numbered by its benchmark: its rows must stand there in the same order."""
+    """A dump without row numbers, numbered by its benchmark: its rows must stand there in the same
+    order.
+    """
     if dump.numbered:
         return dump
     shared = [
@@ -169,7 +183,8 @@ def with_row_numbers(dump: Dump, benchmark: Benchmark) -> Dump:
         number = next((number for number, row in rows if row == wanted), None)
         if number is None:
             raise UserError(
-                f"{dump.name}: row {position} has no counterpart in {benchmark.name}, so its row number stays unknown"
+                f"{dump.name}: row {position} has no counterpart in {benchmark.name}, so its row "
+                "number stays unknown"
             )
         numbers.append(number)
     return Dump(
@@ -193,7 +208,8 @@ def _number(table: pd.DataFrame, where: str) -> pd.DataFrame:
     doubled = numbers[numbers.duplicated()]
     if len(doubled):
         raise UserError(
-            f"{where}: row number {doubled.iloc[0]} stands twice in the first column; make the dump anew"
+            f"{where}: row number {doubled.iloc[0]} stands twice in the first column; make the "
+            "dump anew"
         )
     table = table.drop(columns=column).set_axis(
         pd.Index(numbers.tolist(), dtype="int64", name=column or None)
@@ -221,7 +237,8 @@ def _recognise(columns: Iterable[str], where: str) -> tuple[ProtocolName, tuple[
     lacking = [name for name in dump_columns(protocol, verbalisations) if name not in present]
     if lacking:
         raise UserError(
-            f"{where}: no column {', '.join(map(repr, lacking))}, which a dump of protocol {protocol} has"
+            f"{where}: no column {', '.join(map(repr, lacking))}, which a dump of protocol "
+            f"{protocol} has"
         )
     return protocol, verbalisations
 
@@ -260,7 +277,8 @@ def _parse_column(
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             shown = cell if len(cell) <= 60 else cell[:57] + "…"
             raise UserError(
-                f"{where}: row {row}, column {column}: cannot read {shown!r} as {_EXPECTED[parse]}; make the dump anew"
+                f"{where}: row {row}, column {column}: cannot read {shown!r} as "
+                f"{_EXPECTED[parse]}; make the dump anew"
             ) from None
     kind = _KINDS.get(parse, "object")
     return pd.Series(values, index=cells.index, dtype=kind)
@@ -314,8 +332,12 @@ def _parse_float(cell: str) -> float:
 
 
 _KINDS: dict[Callable[[str], Any], str] = {
-    _parse_int: "int64", _parse_count: "int64", _parse_flag: "int64", _parse_rank: "float64", _parse_float: "float64",
-}  # fmt: skip
+    _parse_int: "int64",
+    _parse_count: "int64",
+    _parse_flag: "int64",
+    _parse_rank: "float64",
+    _parse_float: "float64",
+}
 
 _EXPECTED: dict[Callable[[str], Any], str] = {
     _parse_ranks: "ranks {form: rank}, ranks different and from 1",
@@ -362,13 +384,17 @@ SCHEMA = pa.schema(
         pa.field("logprob", pa.float64(), nullable=False),
     ]
 )
-"""The columns in order. row: row number in the benchmark file. entity: the candidate's obj_uri where the protocol ranks
-entities, else "". own: whether the candidate is the form that this verbalisation itself uses for its entity.
-prompt_tokens, prompt_logprob: how many tokens the prompt has and what they score (natural log). tail_tokens: how many of the last token_ids
-belong to the tail."""
+"""The columns in order. row: row number in the benchmark file. entity: the candidate's obj_uri
+where the protocol ranks entities, else "". own: whether the candidate is the form that this
+verbalisation itself uses for its entity. prompt_tokens, prompt_logprob: how many tokens the prompt
+has and what they score (natural log). tail_tokens: how many of the last token_ids belong to the
+tail.
+"""
 
 NEUTRAL = pa.field("neutral_logprob", pa.float64())
-"""Optional last column: the same continuation after a neutral prompt, for pointwise mutual information."""
+"""Optional last column: the same continuation after a neutral prompt, for pointwise mutual
+information.
+"""
 
 COLUMNS: tuple[str, ...] = tuple(SCHEMA.names)
 
@@ -379,7 +405,9 @@ def scores_path(dump: Path | str) -> Path:
 
 
 def write_scores(path: Path | str, frame: pd.DataFrame) -> None:
-    """Write a frame with the columns of ``SCHEMA`` (and ``neutral_logprob`` if it is there), rows in their order."""
+    """Write a frame with the columns of ``SCHEMA`` (and ``neutral_logprob`` if it is there), rows
+    in their order.
+    """
     schema = SCHEMA.append(NEUTRAL) if NEUTRAL.name in frame.columns else SCHEMA
     lacking = [name for name in schema.names if name not in frame.columns]
     strangers = [str(name) for name in frame.columns if name not in schema.names]
@@ -402,7 +430,8 @@ def write_scores(path: Path | str, frame: pd.DataFrame) -> None:
 
 
 def read_scores(path: Path | str, columns: list[str] | None = None) -> pd.DataFrame:
-    """Read a scores file (or some columns of it); ``token_ids`` and ``token_logprobs`` are lists, text is str.
+    """Read a scores file (or some columns of it); ``token_ids`` and ``token_logprobs`` are lists,
+    text is str.
 
     ``UserError``: no such file, not parquet or cut off, a column that is missing.
     """
@@ -415,7 +444,8 @@ def read_scores(path: Path | str, columns: list[str] | None = None) -> pd.DataFr
             lacking = [name for name in columns or COLUMNS if name not in present]
             if lacking:
                 raise UserError(
-                    f"{path}: no column {', '.join(map(repr, lacking))}; it has {', '.join(present)}"
+                    f"{path}: no column {', '.join(map(repr, lacking))}; it has "
+                    f"{', '.join(present)}"
                 )
             table = file.read(columns=columns)
     except (pa.ArrowException, OSError) as error:
@@ -448,19 +478,19 @@ _AWAY = "move it away with the file that it tells of, and make both anew"
 class RunRecord:
     """Everything that made one dump's numbers.
 
-    model, revision ("" where there is none: a folder, a GGUF file), dtype, device: what was loaded and where.
-    arithmetic: ``float32`` or ``published-fp16``. path, path_reason: how the engine scored, and why that way.
-    tokenisation: ``separate`` or ``joint``. bos: what every prompt begins with: "0" nothing, "1" the
-    tokenizer's BOS, else the text of the tokens. tokenizer: identity of what token ids stand for ("" in old records).
-    rules: the protocol's edition, with the options that change its rows or candidates (``2+no-aliases``).
-    pool_size: the most distractors a row gets. sampling: how they are drawn, with the seed.
-    ties: how equal scores are ranked (``correct-first``, ``mid-rank``).
-    limit: rows to be scored at most, None = all.
-    data_name, data_sha256: the benchmark file. rows_in = rows_scored + the sum of rows_left_out {reason: rows}
-    + rows_beyond_limit.
-    dump_sha256: of the dump this record describes; scores_sha256: of its scores file ("" where none was kept).
-    self_check: the engine's load-time comparison with plain scoring. packages: {name: version}.
-    times: {what: seconds or an ISO 8601 moment}. extras: whatever else a protocol or an engine wants kept.
+    model, revision ("" where there is none: a folder, a GGUF file), dtype, device: what was loaded
+    and where. arithmetic: ``float32`` or ``published-fp16``. path, path_reason: how the engine
+    scored, and why that way. tokenisation: ``separate`` or ``joint``. bos: what every prompt begins
+    with: "0" nothing, "1" the tokenizer's BOS, else the text of the tokens. tokenizer: identity of
+    what token ids stand for ("" in old records). rules: the protocol's edition, with the options
+    that change its rows or candidates (``2+no-aliases``). pool_size: the most distractors a row
+    gets. sampling: how they are drawn, with the seed. ties: how equal scores are ranked
+    (``correct-first``, ``mid-rank``). limit: rows to be scored at most, None = all. data_name,
+    data_sha256: the benchmark file. rows_in = rows_scored + the sum of rows_left_out {reason: rows}
+    + rows_beyond_limit. dump_sha256: of the dump this record describes; scores_sha256: of its
+    scores file ("" where none was kept). self_check: the engine's load-time comparison with plain
+    scoring. packages: {name: version}. times: {what: seconds or an ISO 8601 moment}. extras:
+    whatever else a protocol or an engine wants kept.
     """
 
     lang: str
@@ -498,7 +528,9 @@ class RunRecord:
 
     @property
     def signature(self) -> str:
-        """One line: ``model@revision|dtype|arith|path|tok:…|bos:…|protocol|rules:…|pool:…|sample:…|ties:…|limit:…|data:sha8|version``.
+        """One line:
+        ``model@revision|dtype|arith|path|tok:…|bos:…|protocol|rules:…|pool:…|sample:…|ties:…|``
+        ``limit:…|data:sha8|version``.
 
         A part that a probe has nothing to say about is left out.
         """
@@ -527,7 +559,8 @@ def run_path(dump: Path | str) -> Path:
 
 
 def write_run(path: Path | str, record: RunRecord) -> None:
-    """Write the record with its signature first; infinities and NaN become strings, since JSON has none.
+    """Write the record with its signature first; infinities and NaN become strings, since JSON has
+    none.
 
     ``ValueError`` where the rows do not add up: nothing may be dropped without a word.
     """
@@ -539,7 +572,9 @@ def write_run(path: Path | str, record: RunRecord) -> None:
 
 
 def read_run(path: Path | str) -> RunRecord:
-    """Read a record. ``UserError``: no such file, not JSON, a field missing, of the wrong kind, or unknown."""
+    """Read a record. ``UserError``: no such file, not JSON, a field missing, of the wrong kind, or
+    unknown.
+    """
     path = Path(path)
     try:
         fields = parse_json(path.read_bytes(), str(path), _AWAY)
@@ -556,7 +591,8 @@ def read_run(path: Path | str) -> RunRecord:
     strangers = sorted(set(fields) - set(known))
     if strangers:
         raise UserError(
-            f"{path}: unknown field {strangers[0]!r}, so another version of this project wrote it; use that one, or {_AWAY}"
+            f"{path}: unknown field {strangers[0]!r}, so another version of this project wrote it; "
+            f"use that one, or {_AWAY}"
         )
     for name, entry in known.items():
         if name in fields:
@@ -573,7 +609,9 @@ def file_sha256(path: Path | str) -> str:
 
 
 def is_as_written(dump: Path | str, record: RunRecord) -> bool:
-    """Whether the dump is byte for byte the one that the record describes (False: changed by hand or by another run)."""
+    """Whether the dump is byte for byte the one that the record describes (False: changed by hand
+    or by another run).
+    """
     return file_sha256(dump) == record.dump_sha256
 
 

@@ -141,7 +141,7 @@ CASES = [
     Case(
         "--out that is a file",
         HF.replace("new", "translations.tsv"),
-        "cannot write translations.tsv: a file stands there; choose another folder",
+        "cannot write translations.tsv: it is a file; choose another folder",
     ),
     Case(
         "--out below a file",

@@ -156,7 +156,7 @@ CASES = [
     Case(
         "a folder where the second model's dump should go",
         f"{RANK} --model a,b",
-        "cannot write stats/new/b/ru_P36_template_phrasebook.tsv: a folder stands there; move it away",
+        "cannot write stats/new/b/ru_P36_template_phrasebook.tsv: it is a folder; move it away",
         folder("stats/new/b/ru_P36_template_phrasebook.tsv"),
     ),
     Case(

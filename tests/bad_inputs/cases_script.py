@@ -136,7 +136,7 @@ CASES = [
     Case(
         "a folder where the dump should go",
         NEW,
-        "cannot write stats/new/ru_P36_template_phrasebook.tsv: a folder stands there; move it away",
+        "cannot write stats/new/ru_P36_template_phrasebook.tsv: it is a folder; move it away",
         folder("stats/new/ru_P36_template_phrasebook.tsv"),
     ),
     Case(

@@ -75,7 +75,7 @@ CASES = [
     Case(
         "a folder where the table should go",
         f"stats.py general {ON}",
-        "cannot write tables/general_table.tex: a folder stands there; move it away",
+        "cannot write tables/general_table.tex: it is a folder; move it away",
         folder("tables/general_table.tex"),
     ),
     Case(
