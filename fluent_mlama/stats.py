@@ -20,13 +20,13 @@ from fluent_mlama.reporting.options import SHARED, StatsOptions, python_options
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fluent_mlama.reporting.findings import Finding
+    from fluent_mlama.reporting.audit_checks import Finding
     from fluent_mlama.reporting.selection import Selection
 
 _HERE = "fluent_mlama.reporting"
 COMMANDS: dict[str, tuple[str, str]] = {
     "all": (
-        f"{_HERE}.everything:write_all",
+        f"{_HERE}.all_tables:write_all",
         "all tables and graphs that the dumps allow, and the audit",
     ),
     "general": (
@@ -62,7 +62,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "what is wrong with the dumps, found from the dumps alone",
     ),
     "compare": (
-        f"{_HERE}.compare:compare",
+        f"{_HERE}.comparison:compare",
         "intervals and paired tests between verbalisations, models or protocols",
     ),
     "rerank": (
@@ -170,13 +170,13 @@ class Statistics:
 
     def selection(self, **options: Any) -> Selection:
         """The dumps that the general table would take: input to the functions of ``fluent_mlama.reporting.measures``."""
-        from fluent_mlama.reporting.experiments import select_for
+        from fluent_mlama.reporting.selection import select_for
 
         return select_for("general", self.dumps, self._with(options))
 
     def compare(self, **settings: Any) -> None:
         """Intervals and tests; ``settings`` are the options of the command ``compare``, shared ones among them."""
-        from fluent_mlama.reporting.compare import compare
+        from fluent_mlama.reporting.comparison import compare
 
         own = {name: settings.pop(name) for name in SHARED & settings.keys()}
         compare(options=self._with(own), **settings)

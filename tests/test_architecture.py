@@ -190,7 +190,7 @@ CASE_OF_ITS_OWN = {
     "fluent_mlama/translating/file.py": "names of columns",
     "fluent_mlama/translating/codes.py": "language codes",
     "fluent_mlama/translating/google.py": "an error message of a service",
-    "fluent_mlama/reporting/audit_text.py": "English keys of a translator's request",
+    "fluent_mlama/reporting/audit_checks.py": "English keys of a translator's request",
     "fluent_mlama/files.py": "device names of Windows",
     "fluent_mlama/records/download.py": "hexadecimal digits",
     "fluent_mlama/ranking/models.py": "file suffixes; file systems know no language",

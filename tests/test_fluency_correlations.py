@@ -13,9 +13,9 @@ from statsmodels.stats.multitest import multipletests
 
 from fluent_mlama.grammeval import main
 from fluent_mlama.reporting.correlations import over_relations, within_relations
-from fluent_mlama.reporting.figures_relations import quality_scatter
+from fluent_mlama.reporting.graphs import quality_scatter
 from fluent_mlama.reporting.loading import DumpFolder
-from fluent_mlama.reporting.quality import gains, read_quality_gains, retrieval_gains
+from fluent_mlama.reporting.qe_table import gains, read_quality_gains, retrieval_gains
 from fluent_mlama.reporting.selection import R8, R15, SLAVIC, select
 
 HERE = Path(__file__).parent

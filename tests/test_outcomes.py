@@ -19,10 +19,10 @@ from fluent_mlama.mlama import results as mlama
 from fluent_mlama.mlama.results import Place, Results
 from fluent_mlama.outcomes import FILE, Outcomes, read_outcomes, write_outcomes
 from fluent_mlama.records.results import write_dump
-from fluent_mlama.reporting.comparing import Settings
 from fluent_mlama.reporting.experiment import audit_outcomes
 from fluent_mlama.reporting.loading import open_dumps
 from fluent_mlama.reporting.outcomes import compare_outcomes, outcomes_of_dumps
+from fluent_mlama.reporting.paired import Settings
 from fluent_mlama.zhoblimp.measures import by_paradigm, make_result, outcomes_of
 from tests.small_dumps import small_dump
 

@@ -16,8 +16,8 @@ from fluent_mlama import stats
 from fluent_mlama.console import UserError
 from fluent_mlama.files import format_table, read_table
 from fluent_mlama.records.results import Dump, write_dump
-from fluent_mlama.reporting import figures_compare
-from fluent_mlama.reporting.folders import labels
+from fluent_mlama.reporting import comparison as comparison_module
+from fluent_mlama.reporting.comparison import labels
 from fluent_mlama.reporting.loading import DumpFolder
 
 
@@ -228,7 +228,7 @@ class TestFiles:
 class TestSeveralFolders:
     @pytest.fixture(autouse=True)
     def no_plots(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr("fluent_mlama.reporting.compare.draw_differences", lambda *_: [])
+        monkeypatch.setattr("fluent_mlama.reporting.comparison.draw_differences", lambda *_: [])
 
     @pytest.fixture
     def models(self, folder: Path) -> Path:
@@ -465,8 +465,8 @@ def test_the_forest_plot_holds_every_difference_and_its_interval(
         rows, columns=["comparison", "language", "weights", "metric", "difference", "low", "high"]
     )
     drawn: list[Figure] = []
-    monkeypatch.setattr(figures_compare, "save", lambda figure, *_: drawn.append(figure) or [])
-    figures_compare.draw_differences(differences, "relation", tmp_path, "compare", "")
+    monkeypatch.setattr(comparison_module, "save", lambda figure, *_: drawn.append(figure) or [])
+    comparison_module.draw_differences(differences, "relation", tmp_path, "compare", "")
     first, second = drawn[0].axes
     assert [label.get_text() for label in first.get_yticklabels()] == ["ru", "cs", "all"]
     points, _, (bars,) = first.containers[0].lines

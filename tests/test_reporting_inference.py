@@ -21,8 +21,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 from fluent_mlama.console import UserError
-from fluent_mlama.reporting.comparing import POOLED, Pair, Settings, compare_pairs
-from fluent_mlama.reporting.comparison_tables import main_figures
+from fluent_mlama.reporting.comparison import main_figures
 from fluent_mlama.reporting.inference import (
     WEIGHTS,
     Scale,
@@ -34,7 +33,16 @@ from fluent_mlama.reporting.inference import (
     sign_flips,
     superiority,
 )
-from fluent_mlama.reporting.paired import align, find_design, metric_columns, significantly_best
+from fluent_mlama.reporting.paired import (
+    POOLED,
+    Pair,
+    Settings,
+    align,
+    compare_pairs,
+    find_design,
+    metric_columns,
+    significantly_best,
+)
 
 
 def facts(rows: list[tuple[str, str, str, str]], **ranks: list[float]) -> pd.DataFrame:

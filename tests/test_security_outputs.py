@@ -18,7 +18,7 @@ from fluent_mlama.fluency.gender import paper_layout as gender_paper_layout
 from fluent_mlama.records.benchmark import make_benchmark, read_benchmark, write_benchmark
 from fluent_mlama.records.results import Dump, read_dump, write_dump
 from fluent_mlama.reporting.infl_table import paper_layout as infl_paper_layout
-from fluent_mlama.reporting.three_formats import write_tables
+from fluent_mlama.reporting.table_io import write_tables
 from tests.small_dumps import small_dump
 
 HOSTILE = (

@@ -14,10 +14,8 @@ from fluent_mlama import stats
 from fluent_mlama.files import open_source
 from fluent_mlama.records.benchmark import make_benchmark
 from fluent_mlama.records.results import Dump, write_dump
-from fluent_mlama.reporting.audit import as_frame, audit
-from fluent_mlama.reporting.audit_page import advice_page
-from fluent_mlama.reporting.audit_rows import against_benchmark, few_shot
-from fluent_mlama.reporting.findings import CHECKS, Finding
+from fluent_mlama.reporting.audit import advice_page, as_frame, audit
+from fluent_mlama.reporting.audit_checks import CHECKS, Finding, against_benchmark, few_shot
 from fluent_mlama.reporting.loading import DumpFolder, rank_table
 
 

@@ -20,7 +20,7 @@ from fluent_mlama.reporting.measures import (
     recall_at,
 )
 from fluent_mlama.reporting.selection import SHORT_RULES, RowRules, kept_rows
-from fluent_mlama.reporting.three_formats import write_tables
+from fluent_mlama.reporting.table_io import write_tables
 
 
 def test_clean_cells_are_escaped_and_fixed() -> None:

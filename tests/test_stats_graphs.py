@@ -14,14 +14,13 @@ from small_dumps import write_small_dumps
 
 from fluent_mlama import stats
 from fluent_mlama.console import UserError
-from fluent_mlama.reporting import figures_ranks, figures_relations
+from fluent_mlama.reporting import graphs
 from fluent_mlama.reporting.graphs import GRAPHS
-from fluent_mlama.reporting.latex import Column, booktabs, write_table
-from fluent_mlama.reporting.latex_document import settings_for, write_document
+from fluent_mlama.reporting.latex import Column, booktabs, settings_for, write_document, write_table
 from fluent_mlama.reporting.loading import DumpFolder
 from fluent_mlama.reporting.measures import by_relation, recall_at
 from fluent_mlama.reporting.plotting import COLOURS, look, panels, style_of
-from fluent_mlama.reporting.quality import gains, read_quality_gains, retrieval_gains
+from fluent_mlama.reporting.qe_table import gains, read_quality_gains, retrieval_gains
 from fluent_mlama.reporting.selection import R15, R16, SLAVIC, select
 
 HERE = Path(__file__).parent / "data"
@@ -92,7 +91,7 @@ def narrow(published: Path) -> DumpFolder:
 def test_recall_lines_are_the_papers_figure_3(narrow: DumpFolder) -> None:
     selection = select(narrow, SLAVIC, R16)
     with look():
-        figure = figures_ranks.recall_lines([selection])
+        figure = graphs.recall_lines([selection])
     line = {axis.get_title(): [line.get_ydata() for line in axis.lines] for axis in figure.axes}
     assert [round(float(y[0]), 6) for y in line["ru"]] == [0.519626, 0.587887, 0.551515]
     assert [round(float(y[4]), 6) for y in line["hr"]] == [0.880222, 0.890944, 0.866128]
@@ -100,7 +99,7 @@ def test_recall_lines_are_the_papers_figure_3(narrow: DumpFolder) -> None:
 
 def test_boxes_are_the_papers_figure_4(narrow: DumpFolder) -> None:
     with look():
-        figure = figures_ranks.rank_boxes([select(narrow, SLAVIC, R15)])
+        figure = graphs.rank_boxes([select(narrow, SLAVIC, R15)])
     titles = [axis.get_title() for axis in figure.axes]
     assert titles == ["ru (N = 6365)", "cs (N = 3832)", "uk (N = 4067)", "hr (N = 1897)"]
     tops = [
@@ -118,8 +117,8 @@ def test_scatter_and_heat_map_hold_the_gains(narrow: DumpFolder) -> None:
     selection = select(narrow, SLAVIC, R15)
     both = gains(retrieval_gains(selection), read_quality_gains(HERE / "qe_gains.tsv"))
     with look():
-        scatter = figures_relations.quality_scatter([("Slavic", both)])
-        heat = figures_relations.heat_map([selection])
+        scatter = graphs.quality_scatter([("Slavic", both)])
+        heat = graphs.heat_map([selection])
     assert sum(len(points.get_offsets()) for points in scatter.axes[0].collections) == 2 * 4 * 15
     recall = by_relation(selection, recall_at(1))
     shown = heat.axes[1].images[0].get_array()

@@ -12,21 +12,22 @@ import pytest
 
 from fluent_mlama import stats
 from fluent_mlama.reporting import qe_table, relation_table
-from fluent_mlama.reporting.distractors import distractor_counts, published_pool
 from fluent_mlama.reporting.loading import DumpFolder, RankTable
 from fluent_mlama.reporting.measures import (
     by_relation,
     comma_in_template_only,
+    distractor_counts,
     macro,
     mean_inflection_delta,
     mean_of_all_forms,
     mean_prompt_logprob,
     mean_rank,
     pooled_ranks,
+    published_pool,
     recall_at,
     share_of_minus_infinity,
 )
-from fluent_mlama.reporting.quality import correlations, gains, read_quality_gains, retrieval_gains
+from fluent_mlama.reporting.qe_table import correlations, gains, read_quality_gains, retrieval_gains
 from fluent_mlama.reporting.selection import R8, R8_INFLECTION, R15, R16, SLAVIC, RowRules, select
 
 HERE = Path(__file__).parent / "data"

@@ -254,7 +254,7 @@ def write(
 ) -> None:
     """All files of a benchmark; the questions come last, and older ones go first, so a folder that has them is whole."""
     from fluent_mlama.cpopqa.data_figures import write_data_figures
-    from fluent_mlama.reporting.three_formats import write_tables
+    from fluent_mlama.reporting.table_io import write_tables
 
     if out.is_dir():
         (out / FILE).unlink(missing_ok=True)

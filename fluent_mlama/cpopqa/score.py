@@ -24,7 +24,7 @@ from fluent_mlama.cpopqa.results import comparisons, mark_all, measures, paper_t
 from fluent_mlama.cpopqa.target_table import target_agreement, worked_examples
 from fluent_mlama.options import Count, File, Names
 from fluent_mlama.outcomes import write_outcomes
-from fluent_mlama.reporting.three_formats import write_tables
+from fluent_mlama.reporting.table_io import write_tables
 
 Baselines = Annotated[Names, Parameter(help=f"of {', '.join(NAMES)}")]
 

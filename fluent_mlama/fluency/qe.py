@@ -38,21 +38,20 @@ from fluent_mlama.reporting.correlations import (
     readable,
     within_relations,
 )
-from fluent_mlama.reporting.experiments import both
 from fluent_mlama.reporting.graphs import write_graphs
 from fluent_mlama.reporting.latex import Column, Raw, booktabs, escape, number, write_table
 from fluent_mlama.reporting.loading import DumpFolder, RankTable, open_dumps
 from fluent_mlama.reporting.options import StatsOptions
-from fluent_mlama.reporting.qe_table import SCALE_UNKNOWN, write_qe_table
-from fluent_mlama.reporting.quality import (
+from fluent_mlama.reporting.qe_table import (
     KEY,
+    SCALE_UNKNOWN,
     SIGNIFICANT,
     gains,
     read_quality_gains,
     retrieval_gains,
+    write_qe_table,
 )
-from fluent_mlama.reporting.remarks import rules_text
-from fluent_mlama.reporting.selection import Selection
+from fluent_mlama.reporting.selection import Selection, both, rules_text
 
 HIGH_COPIES = 0.05
 

@@ -20,14 +20,12 @@ from fluent_mlama.console import note, progress
 from fluent_mlama.files import format_table, write_text
 from fluent_mlama.fluency.judges import one_line, sentences
 from fluent_mlama.languages import is_known, language
-from fluent_mlama.reporting.experiments import both
 from fluent_mlama.reporting.latex import Column, Raw, booktabs, number, write_table
 from fluent_mlama.reporting.loading import DumpFolder, RankTable, open_dumps
 from fluent_mlama.reporting.options import StatsOptions
 from fluent_mlama.reporting.plotting import shown
-from fluent_mlama.reporting.quality import KEY, pearson, retrieval_gains
-from fluent_mlama.reporting.remarks import caption
-from fluent_mlama.reporting.selection import Selection
+from fluent_mlama.reporting.qe_table import KEY, pearson, retrieval_gains
+from fluent_mlama.reporting.selection import Selection, both, caption
 
 NAME = "similarity"
 PARTS = ("prompt", "sentence")

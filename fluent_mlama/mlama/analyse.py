@@ -37,7 +37,7 @@ from fluent_mlama.mlama.uhn import FILTERS, read_uhn_list, uhn_rows
 from fluent_mlama.options import File, Langs, Name, Names, Relations, Seed
 from fluent_mlama.reader import MLama
 from fluent_mlama.records.results import read_run, run_path
-from fluent_mlama.reporting.three_formats import write_tables
+from fluent_mlama.reporting.table_io import write_tables
 
 Tables = dict[str, pd.DataFrame]
 

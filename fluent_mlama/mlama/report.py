@@ -36,7 +36,7 @@ from fluent_mlama.mlama.results import Results, read_results
 from fluent_mlama.mlama.uhn import uhn_rows
 from fluent_mlama.options import ClusterOptions, File, LoadOptions
 from fluent_mlama.reader import MLama
-from fluent_mlama.reporting.three_formats import write_tables
+from fluent_mlama.reporting.table_io import write_tables
 
 TITLES = {
     "coverage": "Triples of each language (Figure 1)",

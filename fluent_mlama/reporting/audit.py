@@ -1,6 +1,8 @@
 """``stats.py audit``: what is wrong with rank dumps, found from the dumps alone (and from the benchmark, where it is given).
 
 Writes ``audit.tsv`` (every finding), ``audit_table.tex`` (checks × languages) and ``audit.md`` (one page of advice).
+
+The audit as a table (checks × languages) and as one page of advice.
 """
 
 from __future__ import annotations
@@ -15,36 +17,35 @@ from cyclopts import Parameter
 from fluent_mlama.console import note
 from fluent_mlama.files import Source, format_table, open_source, write_text
 from fluent_mlama.options import Benchmarks, File
-from fluent_mlama.reporting.audit_page import advice_page, overview
-from fluent_mlama.reporting.audit_ranks import (
-    against_wide,
-    flags,
-    impossible_ranks,
-    ranked_forms,
-    unequal_ranks,
-)
-from fluent_mlama.reporting.audit_rows import (
+from fluent_mlama.reporting.audit_checks import (
+    CHECKS,
+    WIDE,
+    Check,
+    Finding,
     against_benchmark,
+    against_wide,
     benchmark_of,
     distractors,
+    error_cells,
     few_distractors,
     few_shot,
-)
-from fluent_mlama.reporting.audit_text import (
-    error_cells,
+    flags,
     half_precision,
+    impossible_ranks,
     leaked_prefixes,
     minus_infinity,
     missing_row_numbers,
     objects_not_final,
+    ranked_forms,
     recorded_ties,
     stray_blanks,
+    unequal_ranks,
 )
-from fluent_mlama.reporting.findings import WIDE, Finding
-from fluent_mlama.reporting.latex import write_table
+from fluent_mlama.reporting.latex import Column, booktabs_in_blocks, write_table
 from fluent_mlama.reporting.loading import DumpFolder, RankTable, open_dumps, open_wide
 from fluent_mlama.reporting.options import StatsOptions
 from fluent_mlama.reporting.outcomes import has_outcomes
+from fluent_mlama.reporting.relation_table import ordered
 
 Data = Annotated[
     Benchmarks | None, Parameter(help="the benchmark files, to check which rows were ranked")
@@ -192,4 +193,137 @@ def as_frame(findings: Sequence[Finding]) -> pd.DataFrame:
             "rows",
             "detail",
         ],
+    )
+
+
+NAMES_SHOWN = 30
+_HEADINGS = {
+    "wrong": "Wrong: these numbers cannot be trusted",
+    "biased": "Biased: these numbers favour something",
+    "note": "To know when reading",
+}
+
+
+def overview(findings: Sequence[Finding]) -> str:
+    """A clean table: for each check and language, dumps with a finding / dumps that could be tested."""
+    langs = ordered({finding.lang for finding in findings})
+    rows: list[Sequence[object] | None] = []
+    for name, check in CHECKS.items():
+        of_check = [
+            finding for finding in findings if finding.check == name and not finding.is_wide
+        ]
+        if of_check:
+            rows.append(
+                [
+                    check.title,
+                    check.weight,
+                    *(_found_of_tested([f for f in of_check if f.lang == lang]) for lang in langs),
+                ]
+            )
+    return booktabs_in_blocks(
+        [Column("Check", "l"), Column("Weight", "l"), *map(Column, langs)], rows, repeated=2
+    )
+
+
+def _found_of_tested(findings: Sequence[Finding]) -> str:
+    tested = sum(finding.outcome != "untestable" for finding in findings)
+    return (
+        f"{sum(finding.outcome == 'found' for finding in findings)}/{tested}" if findings else "--"
+    )
+
+
+def advice_page(findings: Sequence[Finding], missing: Sequence[str], signature: str) -> str:
+    """Markdown: what was found, what it means, what to do; what could not be tested; what was not looked for."""
+    found = {
+        name: [f for f in findings if f.check == name and f.outcome == "found"] for name in CHECKS
+    }
+    dumps = {finding.dump for finding in findings}
+    lines = [
+        "# Audit of rank dumps",
+        "",
+        f"Dumps looked at: {len(dumps)}. Signature: `{signature}`",
+        "",
+    ]
+    for weight, heading in _HEADINGS.items():
+        checks = [
+            check for check in CHECKS.values() if check.weight == weight and found[check.name]
+        ]
+        if checks:
+            lines += [
+                f"## {heading}",
+                "",
+                *(
+                    line
+                    for check in checks
+                    for line in _paragraph(check, found[check.name], findings)
+                ),
+                "",
+            ]
+    if not any(found.values()):
+        lines += ["Nothing was found.", ""]
+    untestable = [f for f in findings if f.outcome == "untestable"]
+    if untestable:
+        lines += ["## Could not be tested", ""]
+        for name in dict.fromkeys(f.check for f in untestable):
+            of_check = [f for f in untestable if f.check == name]
+            lines.append(f"- {CHECKS[name].title} ({of_check[0].detail}): {_names(of_check)}.")
+        lines.append("")
+    clean = [
+        check.title
+        for name, check in CHECKS.items()
+        if not found[name] and any(f.check == name for f in findings)
+    ]
+    if clean:
+        lines += [f"Looked for and not found: {'; '.join(clean)}.", ""]
+    if missing:
+        lines += [f"Not looked at, because not given: {'; '.join(missing)}.", ""]
+    return "\n".join(lines)
+
+
+def _paragraph(check: Check, found: Sequence[Finding], findings: Sequence[Finding]) -> list[str]:
+    tested = [f for f in findings if f.check == check.name and f.outcome != "untestable"]
+    where = f"{sum(not f.is_wide for f in found)} of {sum(not f.is_wide for f in tested)} dumps"
+    if any(f.is_wide for f in tested):
+        where += f" (wide: {sum(f.is_wide for f in found)} of {sum(f.is_wide for f in tested)})"
+    shares = sorted(f.share for f in found if f.of)
+    ends = list(dict.fromkeys(f"{share:.1%}" for share in (*shares[:1], *shares[-1:])))
+    spread = f", {' to '.join(ends)} of the cases" if shares else ""
+    details = (
+        list(dict.fromkeys(f.detail.partition(":")[0] for f in found if f.detail))
+        if check.name == "wide-differs"
+        else []
+    )
+    lines = [f"- **{check.title}** in {where}{spread}. {check.meaning} *{check.advice}*"]
+    for kind in details:
+        lines.append(f"  - {kind}: {_names([f for f in found if f.detail.startswith(kind)])}")
+    if not details and (len(found) < len(tested) or len(found) <= 3):
+        few = [
+            f"{_short(f)} rows {' '.join(map(str, f.rows))}{' …' if f.count > len(f.rows) else ''} ({f.detail})"
+            for f in found
+            if f.detail and f.rows
+        ]
+        lines.append(
+            f"  - {'; '.join(few)}" if 0 < len(few) == len(found) <= 3 else f"  - {_names(found)}"
+        )
+    return lines
+
+
+def _short(finding: Finding) -> str:
+    return f"{'wide ' if finding.is_wide else ''}{finding.lang} {finding.relation}"
+
+
+def _names(findings: Sequence[Finding]) -> str:
+    """Dumps grouped by language: ``cs P103 P159; ru P19``; a long list is cut with its number."""
+    groups: dict[str, list[str]] = {}
+    order = ordered({finding.lang for finding in findings})
+    for finding in sorted(findings, key=lambda f: (f.is_wide, order.index(f.lang)))[:NAMES_SHOWN]:
+        head, _, relation = _short(finding).rpartition(" ")
+        groups.setdefault(head, []).append(relation)
+    text = "; ".join(
+        f"{head} {' '.join(dict.fromkeys(relations))}" for head, relations in groups.items()
+    )
+    return text + (
+        f"; and {len(findings) - NAMES_SHOWN} more (audit.tsv)"
+        if len(findings) > NAMES_SHOWN
+        else ""
     )

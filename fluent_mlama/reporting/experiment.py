@@ -27,7 +27,6 @@ from fluent_mlama.console import UserError, note
 from fluent_mlama.files import check_writable, format_table, write_bytes, write_text
 from fluent_mlama.options import File
 from fluent_mlama.outcomes import FILE, Outcomes
-from fluent_mlama.reporting.comparing import Settings
 from fluent_mlama.reporting.inference import FEWEST
 from fluent_mlama.reporting.options import StatsOptions
 from fluent_mlama.reporting.outcomes import (
@@ -36,6 +35,7 @@ from fluent_mlama.reporting.outcomes import (
     open_outcomes,
     statement,
 )
+from fluent_mlama.reporting.paired import Settings
 from fluent_mlama.reporting.plotting import COLOURS, MARKERS, MUTED, legend_above, look
 
 FEW_CANDIDATES = 10

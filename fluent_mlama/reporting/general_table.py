@@ -12,7 +12,6 @@ import pandas as pd
 from tabulate import tabulate
 
 from fluent_mlama.console import UserError
-from fluent_mlama.reporting.experiments import KINDS, select_for
 from fluent_mlama.reporting.inference import ESTIMAND
 from fluent_mlama.reporting.latex import (
     Column,
@@ -27,8 +26,7 @@ from fluent_mlama.reporting.loading import DumpFolder, open_dumps, open_wide
 from fluent_mlama.reporting.measures import macro, mean_rank, recall_at, value_at
 from fluent_mlama.reporting.options import StatsOptions
 from fluent_mlama.reporting.paired import fact_ranks, significantly_best
-from fluent_mlama.reporting.remarks import remarks
-from fluent_mlama.reporting.selection import Selection
+from fluent_mlama.reporting.selection import KINDS, Selection, remarks, select_for
 from fluent_mlama.reporting.yardsticks import STATEMENT, yardstick_table
 
 FLIPS = 2000

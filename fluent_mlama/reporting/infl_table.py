@@ -13,7 +13,6 @@ import pandas as pd
 from tabulate import tabulate
 
 from fluent_mlama.console import UserError
-from fluent_mlama.reporting.experiments import select_for
 from fluent_mlama.reporting.general_table import ROWS_ARE_LANGUAGES_FROM
 from fluent_mlama.reporting.latex import Column, Raw, booktabs, first_cell, number, write_table
 from fluent_mlama.reporting.loading import DumpFolder, open_dumps
@@ -24,8 +23,7 @@ from fluent_mlama.reporting.measures import (
     value_at,
 )
 from fluent_mlama.reporting.options import StatsOptions
-from fluent_mlama.reporting.remarks import remarks
-from fluent_mlama.reporting.selection import R8_INFLECTION, R15, Selection
+from fluent_mlama.reporting.selection import R8_INFLECTION, R15, Selection, remarks, select_for
 
 NAME = "infl_delta_table"
 

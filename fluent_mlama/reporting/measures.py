@@ -2,10 +2,15 @@
 
 Definitions follow the paper (EMNLP 2025, section 4.3): a value for each (language, relation), then the unweighted
 mean over relations. Every function takes ``RankTable``s that ``selection`` has already narrowed.
+
+How many distractors a fact had, and how many Table 4 of the paper says it had.
+
+What follows the object in a sentence: from the benchmark's tail column, else what the prompt and the object leave over.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Hashable, Sequence
 from typing import cast
 
@@ -13,6 +18,8 @@ import numpy as np
 import pandas as pd
 
 from fluent_mlama.console import UserError
+from fluent_mlama.ranking.paper import POOL_LIMIT
+from fluent_mlama.records.results import aliases_of
 from fluent_mlama.reporting.loading import RankTable
 from fluent_mlama.reporting.selection import Selection
 
@@ -126,3 +133,58 @@ def value_at(frame: pd.DataFrame, row: Hashable, column: Hashable) -> float:
 def pooled_ranks(tables: Sequence[RankTable], verbalisation: str) -> np.ndarray:
     """Best ranks of all facts of several tables in one array (the paper's Figure 4)."""
     return np.concatenate([table.rank[verbalisation].to_numpy() for table in tables])
+
+
+def correct_and_excluded(table: RankTable) -> list[set[str]]:
+    """For each fact, the strings that cannot be its distractors: its object forms and its aliases (protocol paper, 2)."""
+    columns = [table.objects(v) for v in table.verbalisations]
+    return [
+        {form for form in forms if form} | set(aliases_of(aliases))
+        for aliases, *forms in zip(table.facts["aliases"], *columns, strict=True)
+    ]
+
+
+def pool(table: RankTable) -> set[str]:
+    """Every object form and every alias of the dump's rows."""
+    return set().union(*correct_and_excluded(table)) - {""}
+
+
+def distractor_counts(table: RankTable) -> pd.Series:
+    """Distractors of each fact: recorded in a corrected dump, counted from the pool in a paper dump.
+
+    Only over all verbalisations and all rows of the dump: the pool was made of them.
+    """
+    if table.n_distractors is not None:
+        return table.n_distractors
+    size = len(pool(table))
+    return pd.Series(
+        [min(POOL_LIMIT, size - len(taken - {""})) for taken in correct_and_excluded(table)],
+        index=table.facts.index,
+    )
+
+
+def published_pool(table: RankTable) -> int:
+    """The "distractor pool" of the paper's Table 4, which is wrong: it counts an alias list as one string, and correct forms too."""
+    forms = {form for v in table.verbalisations for form in table.objects(v)}
+    return min(POOL_LIMIT, len(forms | {repr(aliases_of(cell)) for cell in table.facts["aliases"]}))
+
+
+def tails(table: RankTable, verbalisation: str) -> pd.Series:
+    """The rest of each sentence; "" where the sentence does not begin with prompt + object."""
+    column = f"{verbalisation}_tail"
+    if column in table.facts:
+        return table.facts[column]
+    sentences = table.facts[
+        "template" if verbalisation == "template" else f"{verbalisation}_translation"
+    ]
+    starts = table.prompts(verbalisation) + table.objects(verbalisation)
+    rest = [
+        sentence.removeprefix(start) if sentence.startswith(start) else ""
+        for sentence, start in zip(sentences, starts, strict=True)
+    ]
+    return pd.Series(rest, index=table.facts.index)
+
+
+def has_words(text: str) -> bool:
+    """Whether a tail holds a letter or a digit, so more than closing marks."""
+    return any(unicodedata.category(char)[0] in "LN" for char in text)

@@ -14,7 +14,6 @@ import pandas as pd
 
 from fluent_mlama.console import UserError, note
 from fluent_mlama.outcomes import FILE, Measure, Outcomes, outcome_rows, read_outcomes
-from fluent_mlama.reporting.comparing import Settings
 from fluent_mlama.reporting.inference import (
     Design,
     Scale,
@@ -24,6 +23,7 @@ from fluent_mlama.reporting.inference import (
     sign_flips,
 )
 from fluent_mlama.reporting.loading import DumpFolder, open_dumps
+from fluent_mlama.reporting.paired import Settings
 
 _SCALES = {"share": Scale.SHARE, "rank": Scale.RANK, "number": Scale.DIFFERENCE}
 VALUE_COLUMNS = (

@@ -10,9 +10,9 @@ from tabulate import tabulate
 
 from fluent_mlama.console import UserError
 from fluent_mlama.ranking.paper import POOL_LIMIT
-from fluent_mlama.reporting.distractors import distractor_counts, published_pool
 from fluent_mlama.reporting.latex import Column, Raw, booktabs_in_blocks, escape, write_table
 from fluent_mlama.reporting.loading import DumpFolder, RankTable, open_dumps
+from fluent_mlama.reporting.measures import distractor_counts, published_pool
 from fluent_mlama.reporting.options import StatsOptions
 from fluent_mlama.reporting.selection import ADDITIONAL, R15, SLAVIC
 

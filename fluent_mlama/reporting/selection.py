@@ -2,10 +2,17 @@
 
 ``PAPER`` holds the paper's own choices (EMNLP 2025, sections 4 and 5). ``Selection`` turns a folder and the options
 into one ``RankTable`` for each (language, relation), all with the same verbalisations and short prompts left out.
+
+The paper's two experiments: which dumps belong to the general table and which to the additional languages'.
+
+In paper style the paper's own languages and relations; in clean style whatever the folder holds that can be compared.
+
+What stands above every clean table and below every graph: what it shows, from which dumps, made how.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +23,7 @@ from fluent_mlama.console import UserError, note
 from fluent_mlama.ranking.corrected import names_object
 from fluent_mlama.records.benchmark import name_columns
 from fluent_mlama.reporting.loading import DumpFolder, RankTable
-from fluent_mlama.reporting.options import RowRules
+from fluent_mlama.reporting.options import RowRules, StatsOptions
 
 R15 = (
     "P101",
@@ -287,3 +294,153 @@ def relations_by_language(
         names: common_relations(folders, members, asked, names) for names, members in groups.items()
     }
     return {lang: found[names] for names, members in groups.items() for lang in members}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One of the general tables: its file, the paper's choice, its title."""
+
+    name: str
+    langs: tuple[str, ...]
+    relations: tuple[str, ...]
+    title: str
+
+
+KINDS = {
+    "general": Kind("general_table", SLAVIC, R15, "Knowledge retrieval by verbalisation"),
+    "general-wide": Kind(
+        "general_table_wide",
+        SLAVIC,
+        R15,
+        "Knowledge retrieval by verbalisation, aliases counted as right",
+    ),
+    "additional-langs": Kind(
+        "general_table_additional_langs",
+        ADDITIONAL,
+        R8,
+        "Knowledge retrieval in the additional languages",
+    ),
+}
+
+
+def select_for(
+    kind_name: str,
+    folder: DumpFolder,
+    options: StatsOptions,
+    preferred: Sequence[str] | None = None,
+    langs: Sequence[str] | None = None,
+) -> Selection:
+    """The dumps of this kind: as asked, else the paper's in paper style, else all that can be compared.
+
+    preferred: the paper's relations where they are not those of the table (Table 2, Figure 3).
+    langs: these languages rather than those asked for.
+    """
+    kind = KINDS[kind_name]
+    whole_paper = options.style == "paper" and not options.langs
+    chosen = (
+        langs
+        or options.langs
+        or (kind.langs if whole_paper else comparable_languages(kind_name, folder))
+    )
+    if not chosen:
+        raise UserError(
+            f"{folder.path}: all languages have the same verbalisations: see the general table, or choose with --langs"
+        )
+    wanted = preferred or kind.relations
+    papers = options.style == "paper" and all(
+        folder.has(lang, relation) for lang in chosen for relation in wanted
+    )
+    relations = options.relations or (
+        wanted if whole_paper or papers else common_relations([folder], chosen)
+    )
+    return select(
+        folder,
+        chosen,
+        relations,
+        options.verbalisations,
+        options.rules,
+    )
+
+
+def comparable_languages(kind_name: str, folder: DumpFolder) -> tuple[str, ...]:
+    """The languages with the most verbalisations (general) or the others (additional)."""
+    richest, others = languages_with_most_verbalisations(folder)
+    return others if kind_name == "additional-langs" else richest
+
+
+def both(
+    folder: DumpFolder, options: StatsOptions, preferred: Sequence[str] | None = None
+) -> list[Selection]:
+    """The languages with most verbalisations and the others (if any), each with the relations of its own table."""
+    if options.style == "paper" and not options.langs:
+        parts = {"general": SLAVIC, "additional-langs": ADDITIONAL}
+    else:
+        richest, others = languages_with_most_verbalisations(folder)
+        wanted = options.langs or richest + others
+        poorer = tuple(lang for lang in wanted if lang in others)
+        parts = {
+            "general": tuple(lang for lang in wanted if lang not in others),
+            "additional-langs": poorer,
+        }
+    return [
+        select_for(kind, folder, options, preferred if kind == "general" else None, langs)
+        for kind, langs in parts.items()
+        if langs
+    ]
+
+
+SHORT_RULE_TEXTS = {
+    "gt": "rows whose gt prompt is under a third of the others' length left out",
+    "any": "rows with a prompt under a third of the others' length left out",
+    "no": "no row left out for its length",
+}
+
+
+def rules_text(rules: RowRules, tables: Iterable[RankTable]) -> str:
+    """Which rows are left out, in words, and how many for their subject."""
+    told = SHORT_RULE_TEXTS[rules.short]
+    named = sum(table.named for table in tables)
+    if named:
+        told += f"; {named} facts whose subject names the object left out (--with-named)"
+    return told
+
+
+def relation_counts(counted: Sequence[tuple[str, str, int]]) -> str:
+    """Which relations and how many facts of each language, from (language, relation, facts); equal lists of relations once."""
+    facts: Counter[str] = Counter()
+    relations: dict[str, list[str]] = {}
+    for lang, relation, size in counted:
+        facts[lang] += size
+        relations.setdefault(lang, []).append(relation)
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for lang, own in relations.items():
+        groups.setdefault(tuple(own), []).append(lang)
+    told = []
+    for names, langs in groups.items():
+        whole = f"{len(names)} {'relation' if len(names) == 1 else 'relations'} ({' '.join(names)})"
+        told.append(f"{whole}; facts: {', '.join(f'{lang} {facts[lang]}' for lang in langs)}")
+    return "; ".join(told)
+
+
+def caption(title: str, selection: Selection) -> str:
+    """One sentence: title, languages, relations, facts, rule for short prompts, protocol."""
+    counted = [
+        (lang, relation, len(selection.tables[lang, relation]))
+        for lang in selection.langs
+        for relation in selection.relations
+    ]
+    return (
+        f"{title}. Unweighted mean over {relation_counts(counted)}; "
+        f"{rules_text(selection.rules, selection.tables.values())}; protocol: {selection.protocol}."
+    )
+
+
+def remarks(
+    title: str, selection: Selection, folder: DumpFolder, more: Sequence[str] = ()
+) -> list[str]:
+    """Caption, further remarks and signature, one line each."""
+    return [
+        caption(title, selection),
+        *more,
+        f"signature: {folder.signature(selection.tables.values())}",
+    ]

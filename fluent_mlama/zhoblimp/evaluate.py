@@ -60,7 +60,7 @@ def evaluate(
     """
     from fluent_mlama.files import check_writable
     from fluent_mlama.outcomes import write_outcomes
-    from fluent_mlama.reporting.three_formats import write_tables
+    from fluent_mlama.reporting.table_io import write_tables
     from fluent_mlama.runner.models import each_model, require_all
     from fluent_mlama.zhoblimp import measures
     from fluent_mlama.zhoblimp.scores import Place, find_targets

@@ -14,7 +14,7 @@ from fluent_mlama.files import check_writable
 from fluent_mlama.reporting import audit, graphs
 from fluent_mlama.reporting.general_table import write_general_table
 from fluent_mlama.reporting.infl_table import write_infl_table
-from fluent_mlama.reporting.latex_document import write_document
+from fluent_mlama.reporting.latex import write_document
 from fluent_mlama.reporting.loading import open_dumps, open_wide
 from fluent_mlama.reporting.options import QualityGains, QualityScale, StatsOptions
 from fluent_mlama.reporting.qe_table import write_qe_table
