@@ -234,7 +234,10 @@ def load(asked: Run) -> Scorer:
 
     settings = asked.settings
     note(f"loading {settings.model} …")
-    masked = is_masked(settings.model, settings.revision)
+    try:
+        masked = is_masked(settings.model, settings.revision)
+    except UserError:  # loading it stops at the same line, or before at an unreachable cluster
+        masked = False
     if masked and settings.protocol == "paper":
         raise UserError(
             f"{settings.model} is a masked model, and protocol paper sums what follows a prompt; "

@@ -236,7 +236,7 @@ class Side:
     """One folder. everything: its dumps for the list of facts; counted: those that tables and graphs count, short prompts left out.
 
     ranks: as ``paired.fact_ranks`` makes them of counted. names: verbalisations. values, differences: as
-    ``comparing.compare_pairs`` gives them, of every verbalisation and of the first against each other.
+    ``paired.compare_pairs`` gives them, of every verbalisation and of the first against each other.
     """
 
     label: str
@@ -452,7 +452,7 @@ def all_graphs(sides: Sequence[Side]) -> list[Graph]:
 def run_marks(values: Mapping[str, pd.DataFrame]) -> Graph:
     """R@1 and mean rank by language with intervals, a mark a folder, a figure per metric and verbalisation.
 
-    values: folder -> its values as ``comparing.compare_pairs`` gives them.
+    values: folder -> its values as ``paired.compare_pairs`` gives them.
     """
     labels = list(values)
     figures = {}

@@ -108,7 +108,7 @@ CASES = [
     loading(
         "a masked model",
         MODEL,
-        "model ./model is a masked language model (bert); choose a causal one, or try --model smollm2, which needs no download",
+        "./model is a masked model, and protocol paper sums what follows a prompt; give --protocol corrected",
         _config(MASKED),
     ),
     loading(
