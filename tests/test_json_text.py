@@ -13,7 +13,6 @@ from tests.test_architecture import source_files
 
 OUR_OWN = {
     "fluent_mlama/files.py",
-    "fluent_mlama/reporting/report_figures.py",
     "fluent_mlama/scoring/tokens.py",
     "fluent_mlama/zhoblimp/vocabulary.py",
 }

@@ -9,14 +9,11 @@ import base64
 import gzip
 import json
 import re
-import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from benchmarks.headless import CHROMIUM, Visit, browser, visit
 from benchmarks.synthetic_dumps import LABELS, synthetic_dump, write_scores_beside
@@ -24,7 +21,6 @@ from fluent_mlama import stats
 from fluent_mlama.files import open_source
 from fluent_mlama.records.results import write_dump
 from fluent_mlama.reporting.loading import DumpFolder
-from fluent_mlama.reporting.report import script_json
 from fluent_mlama.reporting.report_facts import (
     CANDIDATES_SHOWN,
     best_candidates,
@@ -142,24 +138,14 @@ class TestPayload:
         ]
         assert sides[0] == sides[1]
 
-    @given(st.text(alphabet="<>/!-script&\"'\u2028é", max_size=40))
-    @settings(deadline=None, max_examples=50)
-    def test_json_in_a_script_tag_can_neither_end_it_nor_change(self, label: str):
-        text = script_json({"label": label})
-        assert "<" not in text
-        assert json.loads(text) == {"label": label}
-
 
 class TestFile:
     def test_it_is_one_file_that_asks_for_nothing(self, report: Path):
         page = report.read_text(encoding="utf-8")
-        own = page.replace(
-            re.search(r"<script>\s*/\*\*\s*\* plotly\.js.*?</script>", page, re.DOTALL).group(), ""
-        )  # type: ignore[union-attr]
-        assert not re.search(r"""(?:src|href)=["'](?!#|data:)""", own)
-        assert "default-src 'none'" in own
+        assert not re.search(r"""(?:src|href)=["'](?!#|data:)""", page)
+        assert "default-src 'none'" in page
         assert "http" not in re.sub(
-            r'<script type="application/octet-stream".*?</script>', "", own, flags=re.DOTALL
+            r'<script type="application/octet-stream".*?</script>', "", page, flags=re.DOTALL
         ).replace("http-equiv", "")
 
     def test_labels_and_title_are_escaped(self, report: Path):
@@ -302,17 +288,7 @@ class TestInTheBrowser:
         assert "<script>window.broken = 1</script>" in seen.page.inner_text("#detail")
         assert seen.page.locator("#facts img, #facts script").count() == 0
 
-    def test_every_graph_draws_and_its_choice_redraws(self, seen: Visit):
-        plots = seen.page.locator(".plot")
+    def test_every_figure_is_drawn(self, seen: Visit):
+        plots = seen.page.locator("img.plot")
         assert plots.count() == 4
-        for place in range(4):
-            plots.nth(place).scroll_into_view_if_needed()
-            seen.page.wait_for_selector(f'.plot[data-graph="{place}"] svg', timeout=20_000)
-        before = plots.nth(3).inner_html()
-        seen.page.select_option('select[data-graph="3"]', "ru")
-        deadline = time.monotonic() + 20
-        while (
-            plots.nth(3).inner_html() == before and time.monotonic() < deadline
-        ):  # wait_for_function needs eval, which the page forbids
-            seen.page.wait_for_timeout(100)
-        assert plots.nth(3).inner_html() != before
+        assert all(plots.evaluate_all("all => all.map((one) => one.naturalWidth > 100)"))

@@ -17,7 +17,12 @@ from benchmarks.synthetic_dumps import synthetic_dump, write_scores_beside
 from fluent_mlama import stats
 from fluent_mlama.files import open_source
 from fluent_mlama.records.results import write_dump
+from fluent_mlama.reporting.comparison import open_folders
 from fluent_mlama.reporting.loading import DumpFolder
+from fluent_mlama.reporting.options import StatsOptions
+from fluent_mlama.reporting.paired import Settings
+from fluent_mlama.reporting.plotting import look
+from fluent_mlama.reporting.report import open_sides, run_marks
 from fluent_mlama.reporting.report_facts import collect_facts, join_facts
 
 WAYS = ("template", "gt")
@@ -145,29 +150,26 @@ def test_summary_differences_and_relations_speak_of_each_model(folders: list[Pat
     assert page.count("signature: ") == 0 and page.count('<p class="signature">') == 2
 
 
-def test_graphs_have_the_model_among_their_choices(report: Path):
-    graphs = json.loads(
-        re.search(r'id="graphs-data">([^<]*)', report.read_text(encoding="utf-8")).group(1)
-    )  # type: ignore[union-attr]
-    assert list(graphs[0]["figures"]) == [
-        "R@1, template",
-        "R@1, gt",
-        "mean rank, template",
-        "mean rank, gt",
-    ]
-    marks = graphs[0]["figures"]["mean rank, gt"]["data"]
-    assert [(trace["name"], trace["x"]) for trace in marks] == [
-        ("A", ["cs", "ru", "all"]),
-        ("B", ["cs"]),
-    ]
-    assert all(reach > 0 for trace in marks for reach in trace["error_y"]["array"])
-    assert [list(graph["figures"]) for graph in graphs[1:]] == [
-        ["A", "B"],
-        ["A", "B"],
-        ["A, gt", "B, gt"],
-        ["A, cs", "A, ru", "B, cs"],
-    ]
-    assert list(graphs[1]["small"]) == ["A", "B"]
+def test_figures_of_all_runs_come_first_and_then_those_of_each(
+    folders: list[Path], report: Path
+) -> None:
+    captions = re.findall(r"<figcaption>([^<]*)", report.read_text(encoding="utf-8"))
+    assert [caption.split()[0] for caption in captions] == ["Runs"] * 2 + ["A:"] * 4 + ["B:"] * 4
+
+
+def test_marks_of_the_runs_are_their_means(folders: list[Path]) -> None:
+    sides = open_sides(open_folders(folders), StatsOptions(), Settings(resamples=200))
+    with look():
+        figure = run_marks(sides, "mean rank")
+    assert [axis.get_title() for axis in figure.axes] == list(WAYS)
+    for axis, way in zip(figure.axes, WAYS, strict=True):
+        assert [tick.get_text() for tick in axis.get_xticklabels()] == ["cs", "ru", "all"]
+        marks = [container.lines[0].get_ydata() for container in axis.containers]
+        assert [len(values) for values in marks] == [3, 1]
+        for folder, values in zip(folders, marks, strict=True):
+            assert values[0] == pytest.approx(
+                DumpFolder(folder).table("cs", "P19").rank[way].mean()
+            )
 
 
 @pytest.fixture(
@@ -219,6 +221,4 @@ def test_in_the_browser_the_ranks_of_each_model_are_searched_and_shown(
     assert detail.locator("mark").all_inner_texts()[-1] == "object 30"
     page.select_option("#ranks", "run:0")
     assert page.locator("#head .rank").all_text_contents() == ["template", "gt"]
-    page.locator(".plot").first.scroll_into_view_if_needed()
-    page.wait_for_selector('.plot[data-graph="0"] svg', timeout=60_000)
     assert (seen.messages, seen.fetched) == ([], [])

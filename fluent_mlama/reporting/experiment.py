@@ -36,7 +36,7 @@ from fluent_mlama.reporting.outcomes import (
     statement,
 )
 from fluent_mlama.reporting.paired import Settings
-from fluent_mlama.reporting.plotting import COLOURS, MARKERS, MUTED, legend_above, look
+from fluent_mlama.reporting.plotting import COLOURS, MARKERS, MUTED, as_image, legend_above, look
 
 FEW_CANDIDATES = 10
 ALIKE = 0.95
@@ -196,7 +196,7 @@ def report_experiment(options: StatsOptions, out: Path, title: str, settings: Se
                 _cells(differences),
             ),
         ],
-        plot=Markup(_forest(differences)) if len(differences) else "",
+        plot=_forest(differences) if len(differences) else "",
         findings=audit_outcomes(outcomes).to_dict("records"),
         checks=len(CHECKS),
     )
@@ -218,7 +218,7 @@ def _cells(frame: pd.DataFrame) -> list[list[str]]:
 
 
 def _forest(differences: pd.DataFrame) -> str:
-    """Each difference with its interval, one panel per measure, as SVG text."""
+    """Each difference with its interval, one panel per measure, as an image of the page."""
     measures = list(dict.fromkeys(differences["measure"]))
     labels = differences["part"] + " " + differences["second"]
     names = list(dict.fromkeys(labels.str.strip()))
@@ -242,11 +242,7 @@ def _forest(differences: pd.DataFrame) -> str:
         axes[0][0].set_yticks(range(len(names)), names)
         axes[0][0].invert_yaxis()
         legend_above(figure, axes[0][0], columns=2)
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-        plt.close(figure)
-    text = buffer.getvalue()
-    return text[text.index("<svg") :]
+        return as_image(figure)
 
 
 Out = Annotated[File, Parameter(help="new or empty folder")]

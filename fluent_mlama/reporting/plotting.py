@@ -5,6 +5,8 @@ Colours are Okabe and Ito's (2008), with a marker and a line style to each verba
 
 from __future__ import annotations
 
+import base64
+import io
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -116,13 +118,27 @@ def logarithmic_x(axes: Axes) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
+def as_image(figure: Figure) -> str:
+    """The figure as SVG in a ``data:`` address, for an ``img`` of a page; equal figures give equal text."""
+    _lay_out(figure)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None})
+    plt.close(figure)
+    return "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def _lay_out(figure: Figure) -> None:
+    """Tight, with room for the legend above and the label at the left."""
+    top = 1 - LEGEND_INCHES / figure.get_figheight() if figure.legends else 1
+    left = LABEL_INCHES / figure.get_figwidth() if figure.get_supylabel() else 0
+    figure.tight_layout(rect=(left, 0, 1, top))
+
+
 def save(
     figure: Figure, folder: Path, name: str, remark: str, creator: str = "stats.py"
 ) -> list[Path]:
     """Write ``{name}.pdf`` (vector) and ``{name}.png``; the remark (caption, signature) goes into their metadata, no date does."""
-    top = 1 - LEGEND_INCHES / figure.get_figheight() if figure.legends else 1
-    left = LABEL_INCHES / figure.get_figwidth() if figure.get_supylabel() else 0
-    figure.tight_layout(rect=(left, 0, 1, top))
+    _lay_out(figure)
     written = []
     for kind, metadata in (
         (

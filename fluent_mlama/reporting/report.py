@@ -3,29 +3,22 @@
     python stats.py report --stats stats/starter/paper --out report.html
     python stats.py report --stats stats/models/smollm2,stats/models/mine --out report.html
 
-Summary, tables, interactive graphs and every fact, with nothing to be fetched from anywhere: styles, script, the
-plotly library and the data stand in the file. ``templates/`` holds the page itself.
-
-What the report tells of each folder of dumps (a model, a protocol), and its tables with the folders side by side.
-
-The report's graphs where several folders of dumps (models, protocols) stand side by side.
+Summary, tables, the figures that the paper prints, and every fact. The page fetches nothing: styles,
+script, figures and data are in the file. ``templates/`` holds the page itself. Several folders (models,
+protocols) are shown side by side.
 """
 
 from __future__ import annotations
 
-import html
-import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
+from matplotlib.figure import Figure
 
 from fluent_mlama.console import UserError, note
 from fluent_mlama.files import check_writable, open_source, write_text
@@ -40,6 +33,7 @@ from fluent_mlama.reporting.comparison import (
     pair_folders,
 )
 from fluent_mlama.reporting.experiment import report_experiment
+from fluent_mlama.reporting.graphs import dumbbells, heat_map, rank_boxes, recall_lines
 from fluent_mlama.reporting.inference import STATEMENT
 from fluent_mlama.reporting.loading import DumpFolder, RankTable
 from fluent_mlama.reporting.measures import distractor_counts
@@ -54,10 +48,10 @@ from fluent_mlama.reporting.paired import (
     parts,
     significantly_best,
 )
+from fluent_mlama.reporting.plotting import as_image, legend_above, look, panels, style_of
 from fluent_mlama.reporting.relation_table import english_template
 from fluent_mlama.reporting.report_facts import collect_facts, join_facts, pack
-from fluent_mlama.reporting.report_figures import Graph, graphs, plain, style
-from fluent_mlama.reporting.selection import narrow, relation_counts, rules_text
+from fluent_mlama.reporting.selection import Selection, narrow, relation_counts, rules_text
 
 TEMPLATES = Path(__file__).with_name("templates")
 _ACROSS = (
@@ -108,10 +102,6 @@ def build_page(
         if any(not frame.empty for frame in shown)
         else pd.DataFrame()
     )
-    drawn = [
-        *([run_marks({side.label: side.values for side in sides})] if several else []),
-        *all_graphs(sides),
-    ]
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -127,7 +117,6 @@ def build_page(
         title=title,
         css=Markup(_template("report.css")),
         script=Markup(_template("report.js")),
-        plotly=Markup(get_plotlyjs()),
         tiles=_tiles(sides),
         several=several,
         level=f"{settings.level:.0%}",
@@ -141,10 +130,7 @@ def build_page(
                 differences.groupby("comparison", sort=False) if len(differences) else ()
             )
         ],
-        graphs=[
-            {"caption": graph.caption, "names": list(graph.figures), "height": graph.height}
-            for graph in drawn
-        ],
+        figures=draw_figures(sides, options),
         relations=relations(sides),
         few=FEW_DISTRACTORS,
         remarks=[
@@ -155,7 +141,6 @@ def build_page(
         + ([_ACROSS] if several else []),
         signatures=[(side.label, side.folder.signature(side.everything)) for side in sides],
         facts_data=Markup(pack(join_facts(facts) if several else facts[sides[0].label])),
-        graphs_data=Markup(script_json([graph.data() for graph in drawn])),
     )
 
 
@@ -165,15 +150,6 @@ def between(sides: Sequence[Side], settings: Settings) -> pd.DataFrame:
     _, differences = compare_pairs(table, pairs, settings)
     differences = differences[differences["first"] != differences["second"]]
     return main_figures(differences, "relation") if len(differences) else pd.DataFrame()
-
-
-def script_json(value: Any) -> str:
-    """JSON that may stand in a script tag: no '<', so neither ``</script>`` nor ``<!--`` can occur in it."""
-    return (
-        json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        .replace("<", "\\u003c")
-        .replace("\u2028", "\\u2028")
-    )
 
 
 def _template(name: str) -> str:
@@ -424,73 +400,77 @@ def _example(table: RankTable) -> str:
         return ""
 
 
-def all_graphs(sides: Sequence[Side]) -> list[Graph]:
-    """Every graph of one folder; of several the same graphs with the folder among the choices."""
-    drawn = {side.label: graphs(side.counted) for side in sides}
-    if len(sides) == 1:
-        return drawn[sides[0].label]
+def draw_figures(sides: Sequence[Side], options: StatsOptions) -> list[tuple[str, str]]:
+    """Caption and image of each figure: the runs side by side, then the paper's figures of each run."""
+    found: list[tuple[str, Figure]] = []
+    with look():
+        if len(sides) > 1:
+            found += [(_MARKS.format(metric), run_marks(sides, metric)) for metric in _MARKED]
+        for side in sides:
+            by_language = _selections(side, options)
+            # a gain needs the first verbalisation and another one
+            gaining = [
+                one
+                for one in by_language
+                if one.verbalisations[0] == side.names[0] and len(one.verbalisations) > 1
+            ]
+            for caption, draw, selections in (
+                ("R@1 to R@5, mean over relations.", recall_lines, by_language),
+                (_BOXES, rank_boxes, by_language),
+                (_HEAT.format(side.names[0]), heat_map, gaining),
+                ("R@1 by relation.", dumbbells, gaining),
+            ):
+                if selections:
+                    label = f"{side.label}: " if len(sides) > 1 else ""
+                    found.append((label + caption, draw(selections)))
+        return [(caption, as_image(figure)) for caption, figure in found]
+
+
+_MARKED = ("R@1", "mean rank")
+_MARKS = "Runs side by side: {}, mean over relations with its interval, by language."
+_BOXES = "Ranks of all facts: quartiles, mean (diamond), whiskers of 1.5 interquartile ranges; logarithmic."
+_HEAT = "R@1 of {} by language and relation, and what each other verbalisation adds to it."
+
+
+def _selections(side: Side, options: StatsOptions) -> list[Selection]:
+    """One selection per language: languages may differ in relations and in verbalisations."""
     found = []
-    for row in zip_longest(*drawn.values()):
-        there = {label: graph for label, graph in zip(drawn, row, strict=True) if graph is not None}
-        kinds = {
-            kind: {
-                f"{label}, {name}" if name else label: figure
-                for label, graph in there.items()
-                for name, figure in getattr(graph, kind).items()
-            }
-            for kind in ("figures", "small")
-        }
-        first = next(iter(there.values()))
-        height, small_height = (
-            max(getattr(graph, kind) for graph in there.values())
-            for kind in ("height", "small_height")
-        )
-        found.append(Graph(first.caption, kinds["figures"], height, kinds["small"], small_height))
+    for lang in dict.fromkeys(table.lang for table in side.counted):
+        tables = {table.relation: table for table in side.counted if table.lang == lang}
+        names = [
+            v for v in side.names if all(v in table.verbalisations for table in tables.values())
+        ]
+        if names:
+            keyed = {(lang, relation): table for relation, table in tables.items()}
+            found.append(Selection((lang,), tuple(tables), tuple(names), options.rules, keyed))
     return found
 
 
-def run_marks(values: Mapping[str, pd.DataFrame]) -> Graph:
-    """R@1 and mean rank by language with intervals, a mark a folder, a figure per metric and verbalisation.
-
-    values: folder -> its values as ``paired.compare_pairs`` gives them.
-    """
-    labels = list(values)
-    figures = {}
-    every = pd.concat([frame.assign(folder=label) for label, frame in values.items()])
-    rows = every[every["weights"] == "relation"]
-    for metric in ("R@1", "mean rank"):
-        for way in dict.fromkeys(rows["way"]):
-            part = rows[(rows["metric"] == metric) & (rows["way"] == way)]
-            figure = go.Figure()
-            for label in labels:
-                own = part[part["folder"] == label]
-                if own.empty:
-                    continue
-                colour, symbol = style(labels, label)
-                reach = [
-                    (own["high"] - own["value"]).fillna(0.0),
-                    (own["value"] - own["low"]).fillna(0.0),
-                ]
-                figure.add_trace(
-                    go.Scatter(
-                        x=own["language"].tolist(),
-                        y=own["value"].round(4).tolist(),
-                        error_y={
-                            "array": reach[0].round(4).tolist(),
-                            "arrayminus": reach[1].round(4).tolist(),
-                            "thickness": 1.2,
-                            "width": 3,
-                        },
-                        mode="markers",
-                        name=html.escape(label),
-                        marker={"color": colour, "symbol": symbol, "size": 9},
-                        hovertemplate=f"%{{x}} %{{y:.{digits(metric)}f}}",
-                    )
-                )
-            figure.update_layout(scattermode="group")
-            figure.update_xaxes(type="category")
-            figure.update_yaxes(title=metric, rangemode="tozero")
-            figures[f"{metric}, {way}"] = plain(figure)
-    return Graph(
-        "Runs side by side: mean over relations with its interval, by language.", figures, 400
-    )
+def run_marks(sides: Sequence[Side], metric: str) -> Figure:
+    """The metric by language with its interval: a panel per verbalisation, a mark per folder."""
+    labels = [side.label for side in sides]
+    every = pd.concat([side.values.assign(folder=side.label) for side in sides])
+    every = every[(every["weights"] == "relation") & (every["metric"] == metric)]
+    langs = list(dict.fromkeys(every["language"]))
+    ways = list(dict.fromkeys(every["way"]))
+    figure, axes = panels(ways, width=max(3.3, 0.3 * len(langs)))
+    for axis, way in zip(axes, ways, strict=True):
+        for place, label in enumerate(labels):
+            own = every[(every["way"] == way) & (every["folder"] == label)]
+            # marks of one language stand beside each other: 0.6 of its width for all of them
+            shift = 0.6 * ((place + 0.5) / len(labels) - 0.5)
+            below, above = own["value"] - own["low"], own["high"] - own["value"]
+            look_of = style_of(label, labels) | {"linestyle": ""}
+            axis.errorbar(
+                [langs.index(lang) + shift for lang in own["language"]],
+                own["value"],
+                yerr=[below.fillna(0.0), above.fillna(0.0)],
+                label=label,
+                markersize=4,
+                **look_of,
+            )
+        axis.set_xticks(range(len(langs)), langs)
+    axes[0].set_ylim(bottom=0)
+    figure.supylabel(metric, fontsize=9)
+    legend_above(figure, axes[0], columns=len(labels))
+    return figure

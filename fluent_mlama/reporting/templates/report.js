@@ -17,7 +17,6 @@ const fold = (text) => {
 /* More columns of ranks than this would leave no room for the fact. */
 const MOST_COLUMNS = 8;
 const narrow = window.matchMedia("(max-width: 760px)");
-const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
 const state = { data: null, ways: [], count: 0, table: null, folded: null, foldedUpTo: 0, shown: null, chosen: 0, open: false };
 
@@ -359,58 +358,6 @@ async function start() {
   document.body.dataset.readyAt = performance.now().toFixed(0);
   document.body.dataset.ready = "yes";
   foldInIdleTime();
-}
-
-/* Graphs: drawn when they come into view, in the page's own colours. */
-function themed(layout) {
-  const style = getComputedStyle(document.documentElement);
-  const colour = (name) => style.getPropertyValue(name).trim();
-  const merged = {
-    ...layout,
-    paper_bgcolor: "rgba(0,0,0,0)",
-    plot_bgcolor: "rgba(0,0,0,0)",
-    font: { color: colour("--ink"), family: getComputedStyle(document.body).fontFamily, size: 12 },
-    margin: { l: 48, r: 12, t: 36, b: 64, ...layout.margin },
-    legend: { orientation: "h", y: 0, yanchor: "bottom", yref: "container", x: 0, ...layout.legend },
-    hoverlabel: { bgcolor: colour("--panel"), font: { color: colour("--ink") } },
-    autosize: true,
-  };
-  for (const name of Object.keys(merged)) {
-    if (/^[xy]axis/.test(name)) {
-      merged[name] = { gridcolor: colour("--line"), zerolinecolor: colour("--line"), linecolor: colour("--line"), automargin: true, ...merged[name] };
-    }
-  }
-  return merged;
-}
-
-function drawGraphs() {
-  const graphs = JSON.parse(byId("graphs-data").textContent);
-  const config = { responsive: true, displaylogo: false, displayModeBar: false };
-  const show = (div) => {
-    const select = document.querySelector(`select[data-graph="${div.dataset.graph}"]`);
-    const { figures, small, heights } = graphs[Number(div.dataset.graph)];
-    const name = select ? select.value : Object.keys(figures)[0];
-    const figure = (narrow.matches && small[name]) || figures[name];
-    div.style.height = `${heights[Number(narrow.matches)]}px`;
-    const copy = structuredClone(figure);
-    copy.layout.xaxis ??= {};
-    copy.layout.yaxis ??= {};
-    return window.Plotly.react(div, copy.data, themed(copy.layout), config).then(() => { div.dataset.drawn = "yes"; });
-  };
-  const seen = new IntersectionObserver((entries) => {
-    for (const entry of entries) {
-      if (entry.isIntersecting) {
-        seen.unobserve(entry.target);
-        show(entry.target);
-      }
-    }
-  }, { rootMargin: "300px" });
-  const plots = [...document.querySelectorAll(".plot")];
-  plots.forEach((div) => seen.observe(div));
-  for (const select of document.querySelectorAll("select[data-graph]")) {
-    select.addEventListener("change", () => show(document.querySelector(`.plot[data-graph="${select.dataset.graph}"]`)));
-  }
-  for (const change of [dark, narrow]) change.addEventListener("change", () => plots.filter((div) => div.dataset.drawn).forEach(show));
 }
 
 /* After the first frame, so that unpacking never delays it. */
