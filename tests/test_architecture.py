@@ -23,8 +23,6 @@ FLOOR = {
     "options",
     "patience",
     "outcomes",
-    "pickles",
-    "signing",
 }
 CONTRACT, EXECUTORS, IDENTITY = "scoring.contract", "scoring.executors", "scoring.identity"
 LIGHT = {CONTRACT, EXECUTORS, IDENTITY}

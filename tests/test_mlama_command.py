@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -184,6 +185,22 @@ def test_chunks_of_other_settings_are_not_used(
     assert (
         len(calls) == 4 and read_run(file.with_suffix(".run.json")).extras["settings"]["top"] == 2
     )
+
+
+def test_several_models_in_one_call_each_with_its_folder(
+    toy: Path, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A model that cannot be loaded stops only itself; what the others answered is kept."""
+    second = shutil.copytree(model, tmp_path / "second")
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    with pytest.raises(UserError, match="1 of 3"):
+        asked(toy, f"{model},{broken},{second}", tmp_path / "out", "--langs", "en")
+    one, other = (Options(name, "tyq", tmp_path / "out").place for name in (model, str(second)))
+    for place in (one, other):
+        assert (place.folder / "outcomes.parquet").is_file()
+    assert one.file("en", "P36").read_bytes() == other.file("en", "P36").read_bytes()
+    assert str(broken) in capsys.readouterr().err
 
 
 def test_methods_and_displaced_masks_never_share_a_folder(

@@ -22,11 +22,10 @@ from fluent_mlama.cpopqa.items import Item, read_benchmark, read_items, read_tar
 from fluent_mlama.options import ClusterOptions, Count, File, LoadOptions, Name
 from fluent_mlama.ranking.settings import without_home
 from fluent_mlama.runner.models import each_model, model_names, require_all
-from fluent_mlama.runner.run import OnItems, Packs, run_jobs, tidy
+from fluent_mlama.runner.run import OnItems, Packs, record_of, run_jobs, tidy
 from fluent_mlama.scoring.contract import Candidate, Request, RequestScore, Scorer
 from fluent_mlama.scoring.executors import load_in
 from fluent_mlama.scoring.identity import model_identity
-from fluent_mlama.signing import record_of
 
 METHOD = "log-probability"
 

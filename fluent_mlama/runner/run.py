@@ -29,6 +29,7 @@ from filelock import FileLock, Timeout
 
 from fluent_mlama.console import UserError, note, progress_bar
 from fluent_mlama.files import new_folders, write_bytes, write_text
+from fluent_mlama.records.results import RunRecord
 from fluent_mlama.scoring.contract import (
     Arithmetic,
     CandidateScore,
@@ -404,3 +405,49 @@ def _decode(data: bytes, mark: str) -> dict[int, RequestScore]:
         )
         for request, prompt in prompts.items()
     }
+
+
+def record_of(
+    made: ScorerDescription,
+    protocol: str,
+    *,
+    rows: int,
+    data: str,
+    pool: int,
+    ties: str,
+    data_name: str = "",
+    scores_sha256: str = "",
+    settings: dict[str, Any] | None = None,
+) -> RunRecord:
+    """The run record of an experiment's scores, with the one-line signature that dumps have.
+
+    data: sha256 of what was asked. pool: alternatives of a question, at most. ties: how equal
+    scores count. settings: as asked for; a run with the same ones is not made again.
+    """
+    return RunRecord(
+        lang="",
+        relation="",
+        verbalisations=(),
+        model=made.model,
+        revision=made.revision,
+        dtype=made.dtype,
+        device=made.device,
+        arithmetic="float32",
+        path=made.path,
+        path_reason=made.path_reason,
+        tokenisation="joint",
+        bos=made.bos,
+        protocol=protocol,
+        pool_size=pool,
+        ties=ties,
+        limit=None,
+        data_name=data_name,
+        data_sha256=data,
+        rows_in=rows,
+        rows_scored=rows,
+        scores_sha256=scores_sha256,
+        self_check=dict(made.self_check),
+        packages=dict(made.versions),
+        tokenizer=made.tokenizer,
+        extras={} if settings is None else {"settings": settings},
+    )

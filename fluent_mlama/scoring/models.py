@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import torch
 from transformers import (
@@ -27,8 +27,7 @@ from transformers import (
 from transformers.models.auto import modeling_auto
 from transformers.utils import logging as transformers_logging
 
-from fluent_mlama.console import UserError
-from fluent_mlama.pickles import no_pickles, pickles_are_trusted
+from fluent_mlama.console import UserError, is_switched_on
 from fluent_mlama.scoring.devices import check_memory, choose_device, choose_dtype, dtype_name
 from fluent_mlama.scoring.failures import INSTEAD, check_weights, loading_error, rowless_tokens
 from fluent_mlama.scoring.identity import (
@@ -112,7 +111,7 @@ def load_model(
         automatic = _AUTOMATIC[kind]
         with (
             _quiet(),
-            no_pickles(torch),
+            no_pickles(),
         ):  # its table of lacking weights; check_weights says it in a line
             model, told = automatic.from_pretrained(
                 source.location, output_loading_info=True, ignore_mismatched_sizes=True, **weights
@@ -259,3 +258,30 @@ def _weight_bytes(source: ModelSource) -> int | None:
     if source.gguf_file or not source.local:
         return None
     return sum(file.stat().st_size for file in _weight_files(source)) or None
+
+
+def pickles_are_trusted() -> bool:
+    """Whether weights that are no safetensors may be loaded: FLUENT_ALLOW_PICKLE=1."""
+    return is_switched_on("FLUENT_ALLOW_PICKLE")
+
+
+@contextlib.contextmanager
+def no_pickles() -> Iterator[None]:
+    """Inside, torch's unpickler refuses (``OSError``) where pickles are not trusted: reading one
+    can run its maker's code.
+
+    ``use_safetensors=True`` of transformers is not enough: it bears upon which file is looked for,
+    and a model's own config (``transformers_weights``) or its index of safetensors may name a
+    pickle.
+    """
+    load = torch.load
+    if not pickles_are_trusted():
+        torch.load = _refuse
+    try:
+        yield
+    finally:
+        torch.load = load
+
+
+def _refuse(*_: object, **__: object) -> NoReturn:
+    raise OSError("no file named *.safetensors: the model names a pickle for its weights")

@@ -25,10 +25,9 @@ from fluent_mlama.console import UserError
 from fluent_mlama.files import as_file_name, parse_json, write_bytes
 from fluent_mlama.options import LoadOptions
 from fluent_mlama.records.results import write_run
-from fluent_mlama.runner.run import OnItems, Packs
+from fluent_mlama.runner.run import OnItems, Packs, record_of
 from fluent_mlama.scoring.contract import Candidate, Request, RequestScore, Scorer
 from fluent_mlama.scoring.identity import model_identity
-from fluent_mlama.signing import record_of
 from fluent_mlama.zhoblimp.data import PairRow
 
 if TYPE_CHECKING:
