@@ -1,4 +1,4 @@
-"""``build``: mLAMA anew for any language, from English LAMA: templates translated, labels from
+"""``build``: mLAMA again for any language, from English LAMA: templates translated, labels from
 Wikidata, thin languages cut.
 """
 
@@ -160,8 +160,8 @@ def translate_templates(
     store: Store,
     repairs: Path | None = None,
 ) -> dict[str, str]:
-    """relation -> template in ``lang``, mended where that needs no person; the others are told and
-    left out.
+    """relation -> template in ``lang``, mended where that needs no person; the others are
+    reported and left out.
     """
     by_hand = read_repairs(repairs, lang)
     wanted = [relation for relation in templates if relation not in by_hand]

@@ -249,7 +249,7 @@ def most_frequent(labels: Iterable[str], number: int = 2) -> list[tuple[str, int
     return sorted(Counter(labels).items(), key=lambda entry: (-entry[1], entry[0]))[:number]
 
 
-def told(entries: list[tuple[str, int]]) -> str:
+def listed(entries: list[tuple[str, int]]) -> str:
     """``Italia (3), Francia (1)``."""
     return ", ".join(f"{label} ({count})" for label, count in entries)
 
@@ -286,8 +286,8 @@ def bias_table(results: Results, number: int = 2) -> pd.DataFrame:
                     "relation": relation,
                     "language": lang,
                     "triples": len(frame),
-                    "predictions": told(first),
-                    "right answers": told(right),
+                    "predictions": listed(first),
+                    "right answers": listed(right),
                     "top share": first[0][1] / len(frame),
                     "top share, right": right[0][1] / len(frame),
                     "distinct": frame["prediction"].nunique(),

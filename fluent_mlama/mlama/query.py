@@ -347,7 +347,7 @@ class Relation:
         return self.target.with_suffix(".packs")
 
     def is_answered(self) -> bool:
-        """Whether nothing is to be done; a reason to ask again is told."""
+        """Whether nothing is to be done; prints a reason to ask again."""
         finished, reason = state_of(self.target, self.settings)
         if finished:
             tidy(self)
@@ -377,8 +377,8 @@ class Relation:
         rows = asker.ask(asked, advance)
         dropped = dict(Counter(status for status in asker.status.values() if status != "ok"))
         if dropped:
-            told = ", ".join(f"{count} {status}" for status, count in dropped.items())
-            note(f"{self.label}: of {len(competing)} candidates do not compete: {told}")
+            counts = ", ".join(f"{count} {status}" for status, count in dropped.items())
+            note(f"{self.label}: of {len(competing)} candidates do not compete: {counts}")
         for row in rows:
             if row["gold"] in added and row["gold_status"] == "ok":
                 row["gold_status"] = "added"

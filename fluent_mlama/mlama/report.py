@@ -116,7 +116,7 @@ def report(
 
 
 def method_for(model: str, revision: str | None) -> str:
-    """The usual method for this kind of model, told from its config."""
+    """The usual method for this kind of model, read off its config."""
     from fluent_mlama.scoring.models import is_masked
 
     return "tyq" if is_masked(model, revision) else "causal"
@@ -172,9 +172,9 @@ def page(
         "",
     ]
     if missing:
-        told = "; ".join(f"{lang}: {', '.join(relations)}" for lang, relations in missing.items())
+        lists = "; ".join(f"{lang}: {', '.join(relations)}" for lang, relations in missing.items())
         lines += [
-            f"Not asked, so that means over relations are over fewer of them there: {told}.",
+            f"Not asked, so that means over relations are over fewer of them there: {lists}.",
             "",
         ]
     lines += [f"![{path.stem}]({path.name})\n" for path in figures if path.suffix == ".png"]

@@ -1,6 +1,6 @@
 """LAMA-UHN: facts that a name gives away are left out (Poerner et al. 2020, E-BERT, section 5.1).
 
-String filter: the object stands in the subject, letter case aside. Name filter, for places of birth
+String filter: the object is part of the subject, letter case aside. Name filter, for places of birth
 and death, country, native and spoken language: a masked model asked "Jean is a common name in the
 following language : [MASK] ." names the object among its three likeliest words. Both are computed
 on English and hold for every language by (relation, lineid).
