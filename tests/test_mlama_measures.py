@@ -16,12 +16,12 @@ from fluent_mlama.mlama.measures import (
     bias_table,
     compare_templates,
     entropy,
+    listed,
     most_frequent,
     p1_by_language,
     p1_by_relation,
     relative_p1,
     split_by_pieces,
-    told,
     without,
 )
 from fluent_mlama.mlama.pooling import entities_of, pool, pooling_table
@@ -131,7 +131,7 @@ def test_split_leaves_out_relations_without_such_objects() -> None:
 
 def test_most_frequent_predictions_break_ties_by_label() -> None:
     predictions = ["Italia"] * 3 + ["Giappone", "Francia"]
-    assert told(most_frequent(predictions)) == "Italia (3), Francia (1)"
+    assert listed(most_frequent(predictions)) == "Italia (3), Francia (1)"
     table = bias_table(
         results(it={"P495": answers({n: ("Italia", "Q38") for n in range(5)}, predictions)})
     )
