@@ -19,26 +19,16 @@ from fluent_mlama.files import Source, format_table, open_source, write_text
 from fluent_mlama.options import Benchmarks, File
 from fluent_mlama.reporting.audit_checks import (
     CHECKS,
+    OF_ONE_DUMP,
     WIDE,
     Check,
     Finding,
     against_benchmark,
     against_wide,
     benchmark_of,
-    distractors,
-    error_cells,
-    few_distractors,
     few_shot,
     flags,
-    half_precision,
-    impossible_ranks,
-    leaked_prefixes,
-    minus_infinity,
-    missing_row_numbers,
-    objects_not_final,
     ranked_forms,
-    recorded_ties,
-    stray_blanks,
     unequal_ranks,
 )
 from fluent_mlama.reporting.latex import Column, booktabs_in_blocks, write_table
@@ -54,22 +44,6 @@ Prompts = Annotated[
     File | None,
     Parameter(help="the few-shot files, to find facts shown as examples (with --data)"),
 ]
-OF_ONE_DUMP = (
-    unequal_ranks,
-    ranked_forms,
-    flags,
-    impossible_ranks,
-    error_cells,
-    leaked_prefixes,
-    objects_not_final,
-    stray_blanks,
-    minus_infinity,
-    half_precision,
-    recorded_ties,
-    missing_row_numbers,
-    distractors,
-    few_distractors,
-)
 OF_A_WIDE_DUMP = (unequal_ranks, flags)
 
 
@@ -208,9 +182,9 @@ def overview(findings: Sequence[Finding]) -> str:
     """A clean table: for each check and language, dumps with a finding / dumps that could be tested."""
     langs = ordered({finding.lang for finding in findings})
     rows: list[Sequence[object] | None] = []
-    for name, check in CHECKS.items():
+    for check in sorted(CHECKS.values(), key=lambda one: list(_HEADINGS).index(one.weight)):
         of_check = [
-            finding for finding in findings if finding.check == name and not finding.is_wide
+            finding for finding in findings if finding.check == check.name and not finding.is_wide
         ]
         if of_check:
             rows.append(

@@ -1,19 +1,15 @@
-"""The vocabulary of the audit: what it looks for, what it may find, and what a reader should do about it.
+"""The audit's checks: what each looks for, what it means, what to do, and the function that finds it.
 
-Audit of the ranks: what a dump says against itself, and against its wide twin.
-
-Audit of distractors and rows: who competed, and which facts should not have been there.
-
-Audit of the sentences and of the scores' precision: what stands in the cells of a dump.
+A new check of a dump is one function with ``@check``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -35,6 +31,8 @@ from fluent_mlama.reporting.measures import (
 
 Outcome = Literal["found", "clean", "untestable"]
 Weight = Literal["wrong", "biased", "note"]
+Finder = Callable[..., Iterator["Finding"]]
+F = TypeVar("F", bound=Finder)
 
 
 @dataclass(frozen=True)
@@ -84,165 +82,26 @@ def some_rows(rows: Iterable[object]) -> tuple[int, ...]:
     return tuple(int(str(row)) for row in list(rows)[:ROWS_NAMED])
 
 
-_CHECKS = (
-    Check(
-        "unequal-ranks",
-        "wrong",
-        "Equal prompts, unequal ranks",
-        "Two verbalisations of a fact have the very same prompt and forms, so the same model must rank the same; it did not: "
-        "the distractors were drawn anew without a seed.",
-        "Do not quote these files to more than two decimals; score them again with seeded distractors.",
-    ),
-    Check(
-        "wide-differs",
-        "wrong",
-        "Narrow ranks do not follow from the wide ones",
-        "Narrow ranks can be computed from wide ranks. The detail says how they differ: tie-order (only tied correct forms swapped), "
-        "other-hardware (log-probabilities differ by rounding), other-distractors (the two runs ranked against different distractors).",
-        "Tie-order is harmless for R@k; other-hardware costs about 0.1 %; with other-distractors compare the wide dumps only.",
-    ),
-    Check(
-        "shifted-rows",
-        "wrong",
-        "Rank cells of a neighbouring row",
-        "The ranked forms are not this row's forms but those of the row above or below: columns slipped against each other.",
-        "Score the file again, or leave the rows out; statistics by form drop them silently.",
-    ),
-    Check(
-        "foreign-forms",
-        "wrong",
-        "Ranked forms that are not the row's",
-        "The ranked forms differ from the row's object cells, and no neighbouring row explains them.",
-        "Score the file again.",
-    ),
-    Check(
-        "error-cells",
-        "wrong",
-        "ERROR scored as text",
-        "A prompt or object cell holds the marker ERROR, and the row was scored all the same.",
-        "Leave the row out; the benchmark file should not have let it pass.",
-    ),
-    Check(
-        "rows-differ",
-        "wrong",
-        "Rows do not match the benchmark",
-        "The dump holds rows that its rule excludes, or lacks rows that it keeps.",
-        "Score the file again from the benchmark as it is now.",
-    ),
-    Check(
-        "flags-differ",
-        "wrong",
-        "Flags contradict ranks",
-        "A top-1 or top-3 flag does not follow from the ranks.",
-        "Score the file again.",
-    ),
-    Check(
-        "impossible-ranks",
-        "wrong",
-        "Ranks beyond the candidates",
-        "A rank is larger than the number of correct forms and distractors that the rows allow.",
-        "Rows were removed after scoring, or the pool came from elsewhere: find out before comparing.",
-    ),
-    Check(
-        "leaked-prefix",
-        "wrong",
-        "Sentences with a leaked key",
-        'A sentence begins with a key of the request, such as "Translation:", or spans several lines.',
-        "Strip the key and locate the object again.",
-    ),
-    Check(
-        "few-shot",
-        "biased",
-        "Facts shown as examples",
-        "The translator saw these facts, with their right translation, among its examples.",
-        "Leave them out when that verbalisation is compared.",
-    ),
-    Check(
-        "not-final",
-        "biased",
-        "Objects that are not final",
-        "Words follow the object and are not scored: the prompt is cut too early, or the wrong words were taken for the object.",
-        "Score the rest of the sentence too (protocol corrected), or leave the rows out.",
-    ),
-    Check(
-        "stray-blanks",
-        "biased",
-        "Stray blanks in prompts",
-        "A prompt begins with white space, or is nothing else; the model sees another first token than in the other verbalisations.",
-        "Trim prompts (protocol corrected does).",
-    ),
-    Check(
-        "minus-infinity",
-        "biased",
-        "Prompts of probability zero",
-        "The prompt's log-probability underflowed to -inf: sums in half precision.",
-        "Score in float32; means of log-probabilities must say what they leave out.",
-    ),
-    Check(
-        "half-precision",
-        "biased",
-        "Sums in half precision",
-        "All log-probabilities are numbers of half precision: many forms tie, and ties were broken in favour of the correct ones.",
-        "Score in float32.",
-    ),
-    Check(
-        "ties",
-        "biased",
-        "Tied ranks",
-        "Candidates have the same score, so their order says nothing. In paper dumps only swapped correct forms show it: a lower bound.",
-        "Report mid-ranks (protocol corrected does).",
-    ),
-    Check(
-        "english-distractors",
-        "biased",
-        "English labels among the distractors",
-        "Distractors equal an English label of the relation; in a language of another script they are no competition.",
-        "Take the English label out of the aliases (protocol corrected does).",
-    ),
-    Check(
-        "own-forms",
-        "biased",
-        "The right entity among its distractors",
-        "A distractor is another form of the correct object, and beating it counts as a miss.",
-        "Rank entities, not strings (protocol corrected does).",
-    ),
-    Check(
-        "also-true",
-        "biased",
-        "Right answers among the distractors",
-        "A distractor is another object that the benchmark gives for the same subject.",
-        "Take all true objects of a subject out of its distractors (protocol corrected does).",
-    ),
-    Check(
-        "few-distractors",
-        "biased",
-        "Too few distractors",
-        "A fact has fewer than ten distractors: a rank among ten is easier than one among fifty; without any, R@1 is 1.",
-        "Mark the relation in tables, or leave it out of means.",
-    ),
-    Check(
-        "small-pool",
-        "note",
-        "Fewer distractors than the pool's limit",
-        "Facts of this relation have fewer than 50 distractors; a table of true counts is `stats.py relations`.",
-        "Say so where relations are compared.",
-    ),
-    Check(
-        "limited",
-        "note",
-        "The first rows alone",
-        "The dump holds the first rows that its rule keeps and no others, as a run with --limit leaves it.",
-        "Score the rest before relations or languages are compared.",
-    ),
-    Check(
-        "no-row-numbers",
-        "note",
-        "No row numbers",
-        "The file has no index column, so its rows can only be matched with the benchmark by their facts.",
-        "Match by subject and object, not by position.",
-    ),
-)
-CHECKS: dict[str, Check] = {check.name: check for check in _CHECKS}
+CHECKS: dict[str, Check] = {}
+OF_ONE_DUMP: list[Finder] = []
+"""The functions that need nothing but the dump."""
+
+
+def check(
+    name: str, weight: Weight, title: str, meaning: str, advice: str, *, alone: bool = True
+) -> Callable[[F], F]:
+    """Register a check. The function below yields its findings; it may serve several checks.
+
+    alone: the function takes one dump and nothing else, so the audit runs it on every dump.
+    """
+    CHECKS[name] = Check(name, weight, title, meaning, advice)
+
+    def register(find: F) -> F:
+        if alone and find not in OF_ONE_DUMP:
+            OF_ONE_DUMP.append(find)
+        return find
+
+    return register
 
 
 OTHER_DISTRACTORS_FROM = 0.1
@@ -274,6 +133,14 @@ def finding(
     )
 
 
+@check(
+    "unequal-ranks",
+    "wrong",
+    "Equal prompts, unequal ranks",
+    "Two verbalisations of a fact have the very same prompt and forms, so the same model must "
+    "rank the same; it did not: the distractors were drawn anew without a seed.",
+    "Do not quote these files to more than two decimals; score them again with seeded distractors.",
+)
 def unequal_ranks(table: RankTable) -> Iterator[Finding]:
     """Facts whose prompt is the same in two verbalisations must have the same ranks in both (fluent_mlama 3.6).
 
@@ -322,6 +189,17 @@ def _scored_around(table: RankTable, verbalisation: str) -> list[object]:
     ]
 
 
+@check(
+    "wide-differs",
+    "wrong",
+    "Narrow ranks do not follow from the wide ones",
+    "Narrow ranks can be computed from wide ranks. The detail says how they differ: tie-order "
+    "(only tied correct forms swapped), other-hardware (log-probabilities differ by rounding), "
+    "other-distractors (the two runs ranked against different distractors).",
+    "Tie-order is harmless for R@k; other-hardware costs about 0.1 %; with other-distractors "
+    "compare the wide dumps only.",
+    alone=False,
+)
 def against_wide(table: RankTable, wide: RankTable) -> Iterator[Finding]:
     """Compare the narrow ranks with those derived from the wide dump; says how they differ, and how often tied forms swapped."""
     if table.protocol != "paper":
@@ -373,6 +251,21 @@ def _kind_of_difference(changed: list[object], best_changes: list[int], rounded:
     return "tie-order" if not any(best_changes) else "other-distractors"
 
 
+@check(
+    "shifted-rows",
+    "wrong",
+    "Rank cells of a neighbouring row",
+    "The ranked forms are not this row's forms but those of the row above or below: columns "
+    "slipped against each other.",
+    "Score the file again, or leave the rows out; statistics by form drop them silently.",
+)
+@check(
+    "foreign-forms",
+    "wrong",
+    "Ranked forms that are not the row's",
+    "The ranked forms differ from the row's object cells, and no neighbouring row explains them.",
+    "Score the file again.",
+)
 def ranked_forms(table: RankTable, wide: bool = False) -> Iterator[Finding]:
     """The ranked forms must be the row's object cells, and its aliases in a wide dump."""
     if table.protocol != "paper":
@@ -423,6 +316,13 @@ def _grown_to_runs(
     return [row for row in index if row in run]
 
 
+@check(
+    "flags-differ",
+    "wrong",
+    "Flags contradict ranks",
+    "A top-1 or top-3 flag does not follow from the ranks.",
+    "Score the file again.",
+)
 def flags(table: RankTable) -> Iterator[Finding]:
     """top-1 and top-3 flags must follow from the ranks."""
     wrong = ((table.rank <= 1).astype(int) != table.top1) | (
@@ -432,6 +332,13 @@ def flags(table: RankTable) -> Iterator[Finding]:
     yield finding("flags-differ", table, rows, len(table))
 
 
+@check(
+    "impossible-ranks",
+    "wrong",
+    "Ranks beyond the candidates",
+    "A rank is larger than the number of correct forms and distractors that the rows allow.",
+    "Rows were removed after scoring, or the pool came from elsewhere: find out before comparing.",
+)
 def impossible_ranks(table: RankTable, wide: bool = False) -> Iterator[Finding]:
     """No rank can exceed correct forms + min(50, pool - excluded); with the corrected protocol 1 + distractors."""
     if table.n_distractors is not None:
@@ -456,6 +363,28 @@ def impossible_ranks(table: RankTable, wide: bool = False) -> Iterator[Finding]:
     yield finding("impossible-ranks", table, over, len(table))
 
 
+@check(
+    "english-distractors",
+    "biased",
+    "English labels among the distractors",
+    "Distractors equal an English label of the relation; in a language of another script they "
+    "are no competition.",
+    "Take the English label out of the aliases (protocol corrected does).",
+)
+@check(
+    "own-forms",
+    "biased",
+    "The right entity among its distractors",
+    "A distractor is another form of the correct object, and beating it counts as a miss.",
+    "Rank entities, not strings (protocol corrected does).",
+)
+@check(
+    "also-true",
+    "biased",
+    "Right answers among the distractors",
+    "A distractor is another object that the benchmark gives for the same subject.",
+    "Take all true objects of a subject out of its distractors (protocol corrected does).",
+)
 def distractors(table: RankTable) -> Iterator[Finding]:
     """Who stood among the distractors of the paper's fixed sample: English labels, forms of the right entity, other right answers.
 
@@ -499,6 +428,22 @@ def distractors(table: RankTable) -> Iterator[Finding]:
     yield finding("also-true", table, true, len(table))
 
 
+@check(
+    "few-distractors",
+    "biased",
+    "Too few distractors",
+    "A fact has fewer than ten distractors: a rank among ten is easier than one among fifty; "
+    "without any, R@1 is 1.",
+    "Mark the relation in tables, or leave it out of means.",
+)
+@check(
+    "small-pool",
+    "note",
+    "Fewer distractors than the pool's limit",
+    "Facts of this relation have fewer than 50 distractors; a table of true counts is `stats.py"
+    " relations`.",
+    "Say so where relations are compared.",
+)
 def few_distractors(table: RankTable) -> Iterator[Finding]:
     """Facts with fewer than ten distractors, and relations that do not fill the pool."""
     counts = distractor_counts(table)
@@ -521,6 +466,23 @@ def few_distractors(table: RankTable) -> Iterator[Finding]:
         )
 
 
+@check(
+    "rows-differ",
+    "wrong",
+    "Rows do not match the benchmark",
+    "The dump holds rows that its rule excludes, or lacks rows that it keeps.",
+    "Score the file again from the benchmark as it is now.",
+    alone=False,
+)
+@check(
+    "limited",
+    "note",
+    "The first rows alone",
+    "The dump holds the first rows that its rule keeps and no others, as a run with --limit "
+    "leaves it.",
+    "Score the rest before relations or languages are compared.",
+    alone=False,
+)
 def against_benchmark(table: RankTable, benchmark: Benchmark) -> Iterator[Finding]:
     """The dump's facts against those that its protocol keeps of the benchmark file as it is now.
 
@@ -568,6 +530,14 @@ def _kept_rows(benchmark: Benchmark, table: RankTable) -> tuple[set[int], set[in
     return kept, set(select_rows(benchmark, table.verbalisations, drop_empty_objects=True).kept)
 
 
+@check(
+    "few-shot",
+    "biased",
+    "Facts shown as examples",
+    "The translator saw these facts, with their right translation, among its examples.",
+    "Leave them out when that verbalisation is compared.",
+    alone=False,
+)
 def few_shot(table: RankTable, benchmark: Benchmark, few_shots: Source) -> Iterator[Finding]:
     """Ranked facts that are among the translator's examples (every verbalisation but template and gt is asked)."""
     if few_shot_name(table.lang, table.relation) not in few_shots.names():
@@ -604,6 +574,13 @@ _LEAKED_KEY = re.compile(
 )
 
 
+@check(
+    "error-cells",
+    "wrong",
+    "ERROR scored as text",
+    "A prompt or object cell holds the marker ERROR, and the row was scored all the same.",
+    "Leave the row out; the benchmark file should not have let it pass.",
+)
 def error_cells(table: RankTable) -> Iterator[Finding]:
     """Rows with the marker ERROR for a prompt or an object."""
     marked = [
@@ -612,6 +589,13 @@ def error_cells(table: RankTable) -> Iterator[Finding]:
     yield _by_verbalisation("error-cells", table, marked)
 
 
+@check(
+    "leaked-prefix",
+    "wrong",
+    "Sentences with a leaked key",
+    'A sentence begins with a key of the request, such as "Translation:", or spans several lines.',
+    "Strip the key and locate the object again.",
+)
 def leaked_prefixes(table: RankTable) -> Iterator[Finding]:
     """Sentences that begin with a key of the translator's request, or run over several lines."""
     marked = []
@@ -629,6 +613,14 @@ def leaked_prefixes(table: RankTable) -> Iterator[Finding]:
     yield _by_verbalisation("leaked-prefix", table, marked)
 
 
+@check(
+    "not-final",
+    "biased",
+    "Objects that are not final",
+    "Words follow the object and are not scored: the prompt is cut too early, or the wrong "
+    "words were taken for the object.",
+    "Score the rest of the sentence too (protocol corrected), or leave the rows out.",
+)
 def objects_not_final(table: RankTable) -> Iterator[Finding]:
     """Sentences with words after the object. The corrected protocol scores them, so there it is no finding."""
     if table.protocol == "paper":
@@ -637,6 +629,14 @@ def objects_not_final(table: RankTable) -> Iterator[Finding]:
         )
 
 
+@check(
+    "stray-blanks",
+    "biased",
+    "Stray blanks in prompts",
+    "A prompt begins with white space, or is nothing else; the model sees another first token "
+    "than in the other verbalisations.",
+    "Trim prompts (protocol corrected does).",
+)
 def stray_blanks(table: RankTable) -> Iterator[Finding]:
     """Prompts that begin with white space or hold nothing else. The corrected protocol trims them, so there it is no finding."""
     if table.protocol == "paper":
@@ -646,6 +646,13 @@ def stray_blanks(table: RankTable) -> Iterator[Finding]:
         yield _by_verbalisation("stray-blanks", table, marked)
 
 
+@check(
+    "minus-infinity",
+    "biased",
+    "Prompts of probability zero",
+    "The prompt's log-probability underflowed to -inf: sums in half precision.",
+    "Score in float32; means of log-probabilities must say what they leave out.",
+)
 def minus_infinity(table: RankTable) -> Iterator[Finding]:
     """Prompts whose log-probability is -inf."""
     marked = [
@@ -655,6 +662,14 @@ def minus_infinity(table: RankTable) -> Iterator[Finding]:
     yield _by_verbalisation("minus-infinity", table, marked)
 
 
+@check(
+    "half-precision",
+    "biased",
+    "Sums in half precision",
+    "All log-probabilities are numbers of half precision: many forms tie, and ties were broken "
+    "in favour of the correct ones.",
+    "Score in float32.",
+)
 def half_precision(table: RankTable) -> Iterator[Finding]:
     """Whether every finite log-probability is a number of half precision: no accident where there are more than a few."""
     values = table.prompt_prob.to_numpy().ravel()
@@ -665,12 +680,28 @@ def half_precision(table: RankTable) -> Iterator[Finding]:
     yield finding("half-precision", table, of=len(finite), count=exact if in_half else 0)
 
 
+@check(
+    "ties",
+    "biased",
+    "Tied ranks",
+    "Candidates have the same score, so their order says nothing. In paper dumps only swapped "
+    "correct forms show it: a lower bound.",
+    "Report mid-ranks (protocol corrected does).",
+)
 def recorded_ties(table: RankTable) -> Iterator[Finding]:
     """Facts whose entity shares its score with another one (corrected dumps record it)."""
     if table.tied is not None:
         yield _by_verbalisation("ties", table, [(v, table.tied[v]) for v in table.verbalisations])
 
 
+@check(
+    "no-row-numbers",
+    "note",
+    "No row numbers",
+    "The file has no index column, so its rows can only be matched with the benchmark by their "
+    "facts.",
+    "Match by subject and object, not by position.",
+)
 def missing_row_numbers(table: RankTable) -> Iterator[Finding]:
     """Whether the file has no index column."""
     yield finding("no-row-numbers", table, of=len(table), count=0 if table.numbered else len(table))
