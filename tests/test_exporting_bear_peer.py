@@ -32,13 +32,16 @@ SCORE = """
 import json, sys
 from lm_pub_quiz import Dataset, Evaluator
 dataset = Dataset.from_path(sys.argv[1])
-some = dataset.filter_subset({code: rows for code, rows in json.loads(sys.argv[3]).items()}, keep_answer_space=True)
-options = {"model_type": "CLM", "device": "cpu", "capitalize": False}
-results = Evaluator.from_model(sys.argv[2], **options).evaluate_dataset(some, batch_size=32, metric="accuracy")
-rows = [{"code": result.relation_code, "row": row["row"], "answer": row["answer_idx"], "ids": list(result.answer_space.index),
-         "scores": row["pll_scores"]} for result in results for row in result.instance_table.to_dict(orient="records")]
+some = dataset.filter_subset({code: rows for code, rows in json.loads(sys.argv[3]).items()},
+keep_answer_space=True) options = {"model_type": "CLM", "device": "cpu", "capitalize": False}
+results = Evaluator.from_model(sys.argv[2], **options).evaluate_dataset(some, batch_size=32,
+metric="accuracy") rows = [{"code": result.relation_code, "row": row["row"], "answer":
+row["answer_idx"], "ids": list(result.answer_space.index),
+         "scores": row["pll_scores"]} for result in results for row in
+         result.instance_table.to_dict(orient="records")]
 by_relation = results.get_metrics("accuracy", accumulate="relation").to_dict()
-print(json.dumps({"accuracy": results.get_metrics("accuracy"), "by_relation": by_relation, "rows": rows}))
+print(json.dumps({"accuracy": results.get_metrics("accuracy"), "by_relation": by_relation, "rows":
+rows}))
 """
 
 

@@ -1,4 +1,5 @@
-"""Exports from the command line: what stands in the folders, what is left out and listed, bad input. Without the tools themselves."""
+"""Exports from the command line: what stands in the folders, what is left out and listed, bad
+input. Without the tools themselves."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ def jsonl(path: Path) -> list[dict]:
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two languages and two relations of the starter in all three formats, from the command line."""
+    """Two languages and two relations of the starter in all three formats, from the command
+    line."""
     folder = tmp_path_factory.mktemp("exports")
     for name in ("hf", "lm-eval", "bear"):
         script.main(

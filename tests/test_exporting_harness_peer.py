@@ -1,4 +1,5 @@
-"""lm-evaluation-harness itself reads the exported tasks, and its scores are the engine's. In the peers' own environment."""
+"""lm-evaluation-harness itself reads the exported tasks, and its scores are the engine's. In the
+peers' own environment."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ ASKED = {
     "zh_phrasebook": [*range(32, 64, 4), *range(256, 286, 3)],
     "ru_phrasebook": [224, *range(128, 160, 4), *range(256, 288, 3)],
 }
-"""Task -> documents: 50 facts, of all twelve relations in Spanish, of those with few candidates in Chinese (no separator) and Russian."""
+"""Task -> documents: 50 facts, of all twelve relations in Spanish, of those with few candidates in
+Chinese (no separator) and Russian."""
 Pair = tuple[str, str]
 LOAD = """
 import json, sys
@@ -32,7 +34,8 @@ for name, task in loaded["tasks"].items():
     documents = list(task.test_docs())
     context = task.fewshot_context(documents[0], 0)
     requests = task.construct_requests(documents[0], context, metadata=(name, 0, 1))
-    told[name] = {"documents": len(documents), "gold": task.doc_to_target(documents[0]), "requests": [one.args for one in requests]}
+    told[name] = {"documents": len(documents), "gold": task.doc_to_target(documents[0]), "requests":
+    [one.args for one in requests]}
 print(json.dumps({"groups": sorted(loaded["groups"]), "tasks": told}))
 """
 
@@ -122,7 +125,8 @@ def test_the_harness_scores_fifty_facts_as_the_engine_does(
                     differences.append(abs(float(answer[0]) - logprob))
     assert facts == 50
     print(
-        f"{facts} facts, {len(differences)} candidates: largest gap {max(differences):.1e}; straddling: {straddling}"
+        f"{facts} facts, {len(differences)} candidates: largest gap {max(differences):.1e}; "
+        f"straddling: {straddling}"
     )
     assert max(differences) < 1e-3
 
@@ -149,7 +153,8 @@ def run_harness(python: Path, folder: Path, samples: dict[str, list[int]]) -> di
 def ask_engine(
     scorer: CausalScorer, data: Path, lang: str, verbalisation: str, documents: list[dict]
 ) -> tuple[dict[tuple[str, int], dict[Pair, tuple[float, bool]]], dict[tuple[str, int], int]]:
-    """(relation, row) -> (entity, form) -> log-probability and whether its first token straddles; and whether gold is at rank 1."""
+    """(relation, row) -> (entity, form) -> log-probability and whether its first token straddles;
+    and whether gold is at rank 1."""
     scores: dict[tuple[str, int], dict[Pair, tuple[float, bool]]] = {}
     hits: dict[tuple[str, int], int] = {}
     for relation in dict.fromkeys(document["doc"]["relation"] for document in documents):

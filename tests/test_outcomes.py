@@ -1,4 +1,5 @@
-"""Outcomes: four experiments, one table, one comparison; each number checked by hand or against the experiment's own."""
+"""Outcomes: four experiments, one table, one comparison; each number checked by hand or against the
+experiment's own."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The HTML report: self-contained, inert labels, every fact, and the same in a real browser.
 
-The browser tests need Debian's Chromium (apt-get install chromium fonts-noto-cjk) and skip without it.
+The browser tests need Debian's Chromium (apt-get install chromium fonts-noto-cjk) and skip without
+it.
 """
 
 from __future__ import annotations
@@ -203,7 +204,8 @@ def seen(request: pytest.FixtureRequest, report: Path) -> Iterator[Visit]:
 class TestInTheBrowser:
     @pytest.fixture(autouse=True)
     def fresh(self, seen: Visit) -> Iterator[None]:
-        """Every test starts from the whole list, and leaves a clean console and no request behind."""
+        """Every test starts from the whole list, and leaves a clean console and no request
+        behind."""
         seen.page.keyboard.press("Escape")
         seen.page.evaluate("document.getElementById('filters').reset()")
         self.set(seen, "search", "")

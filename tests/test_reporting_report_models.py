@@ -1,4 +1,5 @@
-"""The HTML report with several models side by side: every fact once, sentences told once, and the same in a real browser."""
+"""The HTML report with several models side by side: every fact once, sentences told once, and the
+same in a real browser."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ WAYS = ("template", "gt")
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Model A: ru and cs, 120 facts each, cs with scores. Model B: 100 of the Czech ones, other ranks, one sentence worded otherwise."""
+    """Model A: ru and cs, 120 facts each, cs with scores. Model B: 100 of the Czech ones, other
+    ranks, one sentence worded otherwise."""
     root = tmp_path_factory.mktemp("models")
     for seed, lang in enumerate(("ru", "cs")):
         write_dump(synthetic_dump(lang, "P19", 120, seed, WAYS), root / "A")
@@ -134,7 +136,8 @@ def test_summary_differences_and_relations_speak_of_each_model(folders: list[Pat
     assert re.findall(r'class="group" colspan="\d+">([^<]+)<', page) == [
         "A: template → gt", "B: template → gt", "A:template → B:template", "A:gt → B:gt",
     ]  # fmt: skip
-    assert re.findall(r'<th scope="col" class="number">([AB]:\w+)</th>', page[page.index('id="relations"') :])[:4] == [
+    assert re.findall(r'<th scope="col" '
+    r'class="number">([AB]:\w+)</th>', page[page.index('id="relations"') :])[:4] == [
         "A:template", "A:gt", "B:template", "B:gt",
     ]  # fmt: skip
     differences = page[page.index('id="differences"') : page.index('id="graphs"')]

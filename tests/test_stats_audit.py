@@ -1,4 +1,5 @@
-"""The audit finds by itself what is known of the published dumps, and each fault that is put into small ones."""
+"""The audit finds by itself what is known of the published dumps, and each fault that is put into
+small ones."""
 
 from __future__ import annotations
 
@@ -226,7 +227,8 @@ FAULTS = (
     *("leaked-prefix", "not-final", "stray-blanks", "minus-infinity", "no-row-numbers"),
 )
 ALWAYS = {"half-precision", "english-distractors", "small-pool", "own-forms"}
-"""What the made-up dumps always show: eighths as log-probabilities, English names, fewer than 50 distractors."""
+"""What the made-up dumps always show: eighths as log-probabilities, English names, fewer than 50
+distractors."""
 
 
 def found_in(findings: list[Finding]) -> set[str]:

@@ -1,4 +1,5 @@
-"""Graphs: right numbers behind the marks, the same bytes twice, any number of languages; tables that a real LaTeX sets."""
+"""Graphs: right numbers behind the marks, the same bytes twice, any number of languages; tables
+that a real LaTeX sets."""
 
 from __future__ import annotations
 
@@ -255,7 +256,8 @@ def test_nothing_in_a_table_is_lost_on_its_page(tmp_path: Path) -> None:
 
 
 def needs_program(program: str) -> None:
-    """Skip where LaTeX or one of the fonts is not installed; ``.ci/run`` names Debian's packages."""
+    """Skip where LaTeX or one of the fonts is not installed; ``.ci/run`` names Debian's
+    packages."""
     files = {
         "pdflatex": ("CJKutf8.sty", "t2acmr.fd", "c70gbsn.fd"),
         "lualatex": ("fontspec.sty", "babel-hindi.tex"),
@@ -269,7 +271,8 @@ def needs_program(program: str) -> None:
         fonts = subprocess.run(["fc-list", ":", "family"], capture_output=True, text=True).stdout
         if "FreeSerif" not in fonts or "Noto Sans CJK SC" not in fonts:
             pytest.skip(
-                "needs the fonts FreeSerif and Noto Sans CJK (Debian: fonts-freefont-otf fonts-noto-cjk)"
+                "needs the fonts FreeSerif and Noto Sans CJK (Debian: fonts-freefont-otf "
+                "fonts-noto-cjk)"
             )
 
 

@@ -1,13 +1,15 @@
-"""Datasets for LM-Pub-Quiz, in the layout of BEAR (Wiland, Ploner and Akbik 2024), made for version 0.3.3.
+"""Datasets for LM-Pub-Quiz, in the layout of BEAR (Wiland, Ploner and Akbik 2024), made for version
+0.3.3.
 
     ru_phrasebook/                      one dataset a language and verbalisation
       metadata_relations.json           relation -> templates, answer space, what it is part of
-      P36.jsonl                         one instance a line: sub_id, sub_label, obj_id, obj_label, …
+      P36.jsonl                         one instance per line: sub_id, sub_label, obj_id, obj_label, …
 
-A BEAR relation has one template and one answer space with one label an entity. Where all sentences of a relation are one
-template with the subject's own label in it, that is what is written. Elsewhere (the subject inflected, a verb with the
-subject's gender) ``[X]`` takes the sentence up to the object, so that every row is asked as it stands; ``subject`` keeps the
-label. Sentences with another tail, or another form of the same object, make further relations (`P407-2`), which
+A BEAR relation has one template and one answer space with one label per entity. Where all sentences
+of a relation are one template with the subject's own label in it, that is what is written.
+Elsewhere (the subject inflected, a verb with the subject's gender) ``[X]`` takes the sentence up to
+the object, so that every row is asked as it stands; ``subject`` keeps the label. Sentences with
+another tail, or another form of the same object, make further relations (`P407-2`), which
 ``relation`` in the metadata holds together.
 """
 
@@ -20,8 +22,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fluent_mlama.console import UserError
-from fluent_mlama.exporting.facts import Fact, Facts, LeftOut
-from fluent_mlama.exporting.folder import export_folder, write_json, write_json_lines
+from fluent_mlama.exporting.facts import (
+    Fact,
+    Facts,
+    LeftOut,
+    export_folder,
+    write_json,
+    write_json_lines,
+)
 from fluent_mlama.files import is_file_name
 from fluent_mlama.languages import fold_case, language
 from fluent_mlama.ranking.corrected import Entity, gather_entities, select_frames
@@ -32,7 +40,8 @@ SUBJECT, ANSWER = "[X]", "[Y]"
 
 
 class Key(NamedTuple):
-    """What the instances of one BEAR relation share: the template, and the one entity whose label differs from the others'."""
+    """What the instances of one BEAR relation share: the template, and the one entity whose label
+    differs from the others'."""
 
     template: str
     entity: str = ""
@@ -41,7 +50,8 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class AnswerSpace:
-    """The entities that compete in one file. valid: sub_uri -> every obj_uri that the file gives for it."""
+    """The entities that compete in one file. valid: sub_uri -> every obj_uri that the file gives
+    for it."""
 
     entities: Mapping[str, Entity]
     valid: Mapping[str, Set[str]]
@@ -66,11 +76,13 @@ class AnswerSpace:
 
 
 def export_bear(facts: Facts, path: Path) -> None:
-    """Write the datasets; questions that the format cannot hold move from ``facts.facts`` to ``facts.left_out``."""
+    """Write the datasets; questions that the format cannot hold move from ``facts.facts`` to
+    ``facts.left_out``."""
     for v in dict.fromkeys(fact.verbalisation for fact in facts.facts):
         if not is_file_name(f"x_{v}"):
             raise UserError(
-                f"verbalisation '{v}' cannot be part of a folder's name, which BEAR needs; rename its columns"
+                f"verbalisation '{v}' cannot be part of a folder's name, which BEAR needs; "
+                "rename its columns"
             )
     spaces = {
         (bench.lang, bench.relation): answer_space(bench, verbalisations)
@@ -89,7 +101,8 @@ def export_bear(facts: Facts, path: Path) -> None:
             kept.append(fact)
     if not kept:
         raise UserError(
-            f"BEAR holds questions with one right answer in a space that the relation shares; there is none: {facts.told()}"
+            "BEAR holds questions with one right answer in a space that the relation shares; "
+            f"there is none: {facts.told()}"
         )
     facts.facts = kept
     with export_folder(path, facts, "bear") as folder:
@@ -137,7 +150,8 @@ def answer_space(benchmark: Benchmark, verbalisations: Sequence[str]) -> AnswerS
 
 
 def group_by_template(facts: Sequence[Fact], labels: Mapping[str, str]) -> dict[Key, list[Fact]]:
-    """The facts of one relation by what a BEAR relation shares, in the order in which they are met."""
+    """The facts of one relation by what a BEAR relation shares, in the order in which they are
+    met."""
     patterns = {pattern_of(fact) for fact in facts}
     shared = (
         len(patterns) == 1
@@ -154,7 +168,8 @@ def group_by_template(facts: Sequence[Fact], labels: Mapping[str, str]) -> dict[
 
 
 def pattern_of(fact: Fact) -> str:
-    """The sentence with [X] for the subject's label and [Y] for the object; "" where the label does not stand in front of it."""
+    """The sentence with [X] for the subject's label and [Y] for the object; "" where the label does
+    not stand in front of it."""
     label = fact.cells["sub_label"]
     before, found, after = fact.prompt.partition(label)
     pattern = f"{before}{SUBJECT}{after}{fact.separator}{ANSWER}{fact.tail}"
@@ -183,7 +198,8 @@ def _relations(facts: Sequence[Fact]) -> list[str]:
 
 
 def _is_number(label: str) -> bool:
-    """Whether pandas, which LM-Pub-Quiz reads the file with, would make a number of this label (`007` becomes 7)."""
+    """Whether pandas, which LM-Pub-Quiz reads the file with, would make a number of this label
+    (`007` becomes 7)."""
     try:
         float(label)
     except ValueError:

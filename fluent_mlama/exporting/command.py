@@ -1,4 +1,5 @@
-"""``script.py export FORMAT``: benchmark files in, a folder for another tool out. No model, no network.
+"""``script.py export FORMAT``: benchmark files in, a folder for another tool out. No model, no
+network.
 
 A format is a row of ``FORMATS`` and a function of its own that takes ``Facts`` and a folder.
 """
@@ -113,7 +114,7 @@ def _export(what: ExportOptions, out: Path, write: Callable[[Facts], None]) -> N
 
 
 def _summary(facts: Facts, path: Path) -> str:
-    from fluent_mlama.exporting.folder import LEFT_OUT
+    from fluent_mlama.exporting.facts import LEFT_OUT
 
     record = facts.record()
     tasks = facts.by_task()
@@ -123,9 +124,10 @@ def _summary(facts: Facts, path: Path) -> str:
             note(f"{kind} left out: {told} (one by one in {path / LEFT_OUT})")
     if record["rows_with_few_distractors"]:
         note(
-            f"{record['rows_with_few_distractors']} facts have fewer than 10 distractors: a hit among them says little"
+            f"{record['rows_with_few_distractors']} facts have fewer than 10 distractors: a "
+            "hit among them says little"
         )
     return (
-        f"{path}: {record['rows_exported']} of {record['rows_in']} rows, {record['questions']} questions "
-        f"in {len(tasks)} sets ({len({lang for lang, _ in tasks})} languages)"
+        f"{path}: {record['rows_exported']} of {record['rows_in']} rows, {record['questions']} "
+        f"questions in {len(tasks)} sets ({len({lang for lang, _ in tasks})} languages)"
     )

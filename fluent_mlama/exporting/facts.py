@@ -1,17 +1,27 @@
-"""What every format carries: the questions of protocol `corrected` (docs/protocols.md), and which rows have none, and why.
+"""What every format carries: the questions of protocol `corrected` (docs/protocols.md), and which
+rows have none, and why.
 
-The other protocol tokenises prompt and form apart, which neither the harness nor LM-Pub-Quiz can do; its numbers cannot
-be had there.
+The other protocol tokenises prompt and form apart, which neither the harness nor LM-Pub-Quiz can
+do; its numbers cannot be had there.
+An export is a folder that is moved into place whole, with its record and the list of what it leaves
+out.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from fluent_mlama import __version__
 from fluent_mlama.console import UserError
+from fluent_mlama.files import format_table, parse_json, replacing_folder
 from fluent_mlama.ranking.corrected import FEW_DISTRACTORS, corrected_task
 from fluent_mlama.ranking.task import Choice, Question, cells_by_row, choose_verbalisations
 from fluent_mlama.records.benchmark import Benchmark
@@ -21,7 +31,8 @@ from fluent_mlama.records.benchmark import Benchmark
 class Fact:
     """One row in one verbalisation. cells: the row as the file has it.
 
-    separator: what stands between prompt and object (one blank or nothing). choices: one form per entity, gold's first.
+    separator: what stands between prompt and object (one blank or nothing). choices: one form per
+    entity, gold's first.
     """
 
     lang: str
@@ -61,7 +72,8 @@ class LeftOut:
 class Facts:
     """Everything there is to export, and what there is not.
 
-    files: each benchmark file with the verbalisations that are compared. beyond_limit: rows that ``limit`` cut off.
+    files: each benchmark file with the verbalisations that are compared. beyond_limit: rows that
+    ``limit`` cut off.
     left_out: rows, and questions that the format cannot hold.
     """
 
@@ -72,7 +84,8 @@ class Facts:
     beyond_limit: int = 0
 
     def by_task(self) -> dict[tuple[str, str], list[Fact]]:
-        """(language, verbalisation) -> its facts, languages in the order of the files, verbalisations in that of columns."""
+        """(language, verbalisation) -> its facts, languages in the order of the files,
+        verbalisations in that of columns."""
         groups: dict[tuple[str, str], list[Fact]] = {}
         for fact in self.facts:
             groups.setdefault((fact.lang, fact.verbalisation), []).append(fact)
@@ -119,8 +132,8 @@ def gather_facts(
 ) -> Facts:
     """The questions of these files. wanted: verbalisations to compare, None = each file's own.
 
-    limit: rows of each file at most; candidates still come from the whole file. ``UserError`` where a file lacks a wanted
-    verbalisation, or where no row of any file can be asked.
+    limit: rows of each file at most; candidates still come from the whole file. ``UserError`` where
+    a file lacks a wanted verbalisation, or where no row of any file can be asked.
     """
     found = Facts(
         {benchmark: choose_verbalisations(benchmark, wanted) for benchmark in benchmarks},
@@ -170,3 +183,68 @@ def _few(benchmarks: Sequence[Benchmark]) -> str:
 
 def _count(reasons: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(reasons).items()))
+
+
+RECORD = "export.json"
+LEFT_OUT = "left_out.tsv"
+
+
+@contextlib.contextmanager
+def export_folder(path: Path, facts: Facts, kind: str) -> Iterator[Path]:
+    """Yield a folder to fill; with ``export.json`` and ``left_out.tsv`` added it takes the place of
+    ``path``.
+
+    An earlier export is replaced; other files are never touched (``UserError``). Nothing in it
+    depends on the day or
+    the machine: the same benchmark files give the same bytes.
+    """
+    with replacing_folder(path, find_foreign=find_foreign) as folder:
+        yield folder
+        (folder / LEFT_OUT).write_text(
+            _left_out_table(facts.left_out), encoding="utf-8", newline=""
+        )
+        write_json(
+            folder / RECORD,
+            {"format": kind, "version": __version__} | facts.record() | {"holds": _files(folder)},
+        )
+
+
+def find_foreign(folder: Path) -> str | None:
+    """A file in the folder that the export's record does not name (``__pycache__`` aside)."""
+    try:
+        held = {RECORD, *parse_json((folder / RECORD).read_bytes(), RECORD)["holds"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        # not an export: one name is enough, however much the folder holds
+        return next((entry.name for entry in sorted(folder.iterdir())), None)
+    return next((name for name in _files(folder) if name not in held), None)
+
+
+def _files(folder: Path) -> list[str]:
+    paths = (
+        path.relative_to(folder)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() or path.is_symlink()
+    )
+    return [path.as_posix() for path in paths if "__pycache__" not in path.parts]
+
+
+def write_json(path: Path, content: Any) -> None:
+    """JSON for people: indented, letters as they are."""
+    path.write_text(
+        json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8", newline=""
+    )
+
+
+def write_json_lines(path: Path, rows: Sequence[Any]) -> None:
+    """One JSON object per line; line separators inside labels are escaped."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    for character in "\x85\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    path.write_text(text, encoding="utf-8", newline="")
+
+
+def _left_out_table(left_out: Sequence[LeftOut]) -> str:
+    columns = ("file", "row", "sub_uri", "obj_uri", "verbalisation", "reason")
+    rows = [[str(getattr(entry, column)) for column in columns] for entry in left_out]
+    return format_table(pd.DataFrame(rows, columns=list(columns), dtype="str"))

@@ -1,4 +1,5 @@
-"""A task folder for lm-evaluation-harness (``lm_eval --include_path FOLDER``), made for version 0.4.13.
+"""A task folder for lm-evaluation-harness (``lm_eval --include_path FOLDER``), made for version
+0.4.13.
 
     fluent_mlama                        group of groups
       fluent_mlama_template             group: one verbalisation in all languages
@@ -6,9 +7,10 @@
     data/ru_template.jsonl              one document a fact
     documents.py                        what the tasks load it with, wherever the folder lies
 
-The harness tokenises context and continuation as one string and cuts it by the number of the context's tokens, as our
-engine does with `joint` but for tokens that straddle the boundary (docs/exports.md). A document's choices are all forms
-of all entities with the sentence's tail; any form of the gold entity is a hit, so ``acc`` is R@1 of `v_rank`.
+The harness tokenises context and continuation as one string and cuts it by the number of the
+context's tokens, as our engine does with `joint` but for tokens that straddle the boundary
+(docs/exports.md). A document's choices are all forms of all entities with the sentence's tail; any
+form of the gold entity is a hit, so ``acc`` is R@1 of `v_rank`.
 """
 
 from __future__ import annotations
@@ -21,8 +23,7 @@ from typing import Any
 import yaml
 
 from fluent_mlama.console import UserError
-from fluent_mlama.exporting.facts import Fact, Facts
-from fluent_mlama.exporting.folder import export_folder, write_json_lines
+from fluent_mlama.exporting.facts import Fact, Facts, export_folder, write_json_lines
 
 GROUP = "fluent_mlama"
 _NAME = re.compile(r"[\w.-]+")
@@ -42,12 +43,14 @@ def documents(file: str, **_: object) -> datasets.DatasetDict:
 
 
 def export_harness(facts: Facts, path: Path) -> None:
-    """Write the task folder. A verbalisation whose name cannot be part of a task's name is a ``UserError``."""
+    """Write the task folder. A verbalisation whose name cannot be part of a task's name is a
+    ``UserError``."""
     tasks = facts.by_task()
     for _, v in tasks:
         if not _NAME.fullmatch(v):
             raise UserError(
-                f"verbalisation '{v}': lm-eval's task names hold letters, digits, '_', '-' and '.' only; rename its columns"
+                f"verbalisation '{v}': lm-eval's task names hold letters, digits, '_', '-' and "
+                "'.' only; rename its columns"
             )
     with export_folder(path, facts, "lm-eval") as folder:
         (folder / "documents.py").write_text(_LOADER, encoding="utf-8", newline="")
@@ -73,7 +76,8 @@ def task_name(lang: str, verbalisation: str) -> str:
 
 
 def common_separator(facts: Sequence[Fact]) -> str:
-    """What stands between prompt and object in all of these facts; where they differ "", and each choice brings its own."""
+    """What stands between prompt and object in all of these facts; where they differ "", and each
+    choice brings its own."""
     separators = {fact.separator for fact in facts}
     return separators.pop() if len(separators) == 1 else ""
 
@@ -81,8 +85,8 @@ def common_separator(facts: Sequence[Fact]) -> str:
 def document(fact: Fact, delimiter: str) -> dict[str, Any]:
     """One document of a task.
 
-    Gold's forms stand last: the harness takes the first of equal scores, so a tie counts against gold, as R@1 by mid-ranks
-    has it.
+    Gold's forms stand last: the harness takes the first of equal scores, so a tie counts against
+    gold, as R@1 by mid-ranks has it.
     """
     choices = [choice for choice in fact.choices if choice.entity != fact.gold]
     wrong = len(choices)

@@ -1,6 +1,8 @@
-"""``stats.py audit``: what is wrong with rank dumps, found from the dumps alone (and from the benchmark, where it is given).
+"""``stats.py audit``: what is wrong with rank dumps, found from the dumps alone (and from the
+benchmark, where it is given).
 
-Writes ``audit.tsv`` (every finding), ``audit_table.tex`` (checks × languages) and ``audit.md`` (one page of advice).
+Writes ``audit.tsv`` (every finding), ``audit_table.tex`` (checks × languages) and ``audit.md`` (one
+page of advice).
 
 The audit as a table (checks × languages) and as one page of advice.
 """
@@ -179,7 +181,8 @@ _HEADINGS = {
 
 
 def overview(findings: Sequence[Finding]) -> str:
-    """A clean table: for each check and language, dumps with a finding / dumps that could be tested."""
+    """A clean table: for each check and language, dumps with a finding / dumps that could be
+    tested."""
     langs = ordered({finding.lang for finding in findings})
     rows: list[Sequence[object] | None] = []
     for check in sorted(CHECKS.values(), key=lambda one: list(_HEADINGS).index(one.weight)):
@@ -207,7 +210,8 @@ def _found_of_tested(findings: Sequence[Finding]) -> str:
 
 
 def advice_page(findings: Sequence[Finding], missing: Sequence[str], signature: str) -> str:
-    """Markdown: what was found, what it means, what to do; what could not be tested; what was not looked for."""
+    """Markdown: what was found, what it means, what to do; what could not be tested; what was not
+    looked for."""
     found = {
         name: [f for f in findings if f.check == name and f.outcome == "found"] for name in CHECKS
     }
@@ -272,7 +276,8 @@ def _paragraph(check: Check, found: Sequence[Finding], findings: Sequence[Findin
         lines.append(f"  - {kind}: {_names([f for f in found if f.detail.startswith(kind)])}")
     if not details and (len(found) < len(tested) or len(found) <= 3):
         few = [
-            f"{_short(f)} rows {' '.join(map(str, f.rows))}{' …' if f.count > len(f.rows) else ''} ({f.detail})"
+            f"{_short(f)} rows "
+            f"{' '.join(map(str, f.rows))}{' …' if f.count > len(f.rows) else ''} ({f.detail})"
             for f in found
             if f.detail and f.rows
         ]

@@ -1,4 +1,5 @@
-"""The audit's checks: what each looks for, what it means, what to do, and the function that finds it.
+"""The audit's checks: what each looks for, what it means, what to do, and the function that finds
+it.
 
 A new check of a dump is one function with ``@check``.
 """
@@ -37,7 +38,8 @@ F = TypeVar("F", bound=Finder)
 
 @dataclass(frozen=True)
 class Check:
-    """One question to the dumps. weight: ``wrong`` numbers, ``biased`` numbers, or a ``note`` on how to read them."""
+    """One question to the dumps. weight: ``wrong`` numbers, ``biased`` numbers, or a ``note`` on
+    how to read them."""
 
     name: str
     weight: Weight
@@ -48,7 +50,8 @@ class Check:
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check says of one dump. ``count`` of ``of`` cases show it; ``rows``: row numbers of the first few."""
+    """What one check says of one dump. ``count`` of ``of`` cases show it; ``rows``: row numbers of
+    the first few."""
 
     check: str
     dump: str
@@ -105,7 +108,8 @@ def check(
 
 
 OTHER_DISTRACTORS_FROM = 0.1
-"""Mean absolute change of the best rank above which two runs cannot have had the same distractors (rounding makes 0.01 to 0.03)."""
+"""Mean absolute change of the best rank above which two runs cannot have had the same distractors
+(rounding makes 0.01 to 0.03)."""
 
 
 def finding(
@@ -142,7 +146,8 @@ def finding(
     "Do not quote these files to more than two decimals; score them again with seeded distractors.",
 )
 def unequal_ranks(table: RankTable) -> Iterator[Finding]:
-    """Facts whose prompt is the same in two verbalisations must have the same ranks in both (fluent_mlama 3.6).
+    """Facts whose prompt is the same in two verbalisations must have the same ranks in both
+    (fluent_mlama 3.6).
 
     In the corrected protocol the rest of the sentence must be the same as well, since it is scored.
     """
@@ -179,7 +184,8 @@ def unequal_ranks(table: RankTable) -> Iterator[Finding]:
 
 
 def _scored_around(table: RankTable, verbalisation: str) -> list[object]:
-    """What the model saw besides the candidates: the prompt (paper); the trimmed prompt, the separator and the tail (corrected)."""
+    """What the model saw besides the candidates: the prompt (paper); the trimmed prompt, the
+    separator and the tail (corrected)."""
     prompts = table.prompts(verbalisation)
     if table.protocol == "paper":
         return list(prompts)
@@ -201,7 +207,8 @@ def _scored_around(table: RankTable, verbalisation: str) -> list[object]:
     alone=False,
 )
 def against_wide(table: RankTable, wide: RankTable) -> Iterator[Finding]:
-    """Compare the narrow ranks with those derived from the wide dump; says how they differ, and how often tied forms swapped."""
+    """Compare the narrow ranks with those derived from the wide dump; says how they differ, and how
+    often tied forms swapped."""
     if table.protocol != "paper":
         return
     keys, wide_keys = table.fact_keys(), wide.fact_keys()
@@ -305,7 +312,8 @@ def ranked_forms(table: RankTable, wide: bool = False) -> Iterator[Finding]:
 def _grown_to_runs(
     table: RankTable, shifted: dict[object, str], foreign: dict[object, str]
 ) -> list[object]:
-    """Foreign rows next to shifted ones belong to the same slip: the row whose cells came first has lost its own neighbour."""
+    """Foreign rows next to shifted ones belong to the same slip: the row whose cells came first has
+    lost its own neighbour."""
     index = list(table.facts.index)
     run = set(shifted)
     for order in (range(len(index)), range(len(index) - 1, -1, -1)):
@@ -340,7 +348,8 @@ def flags(table: RankTable) -> Iterator[Finding]:
     "Rows were removed after scoring, or the pool came from elsewhere: find out before comparing.",
 )
 def impossible_ranks(table: RankTable, wide: bool = False) -> Iterator[Finding]:
-    """No rank can exceed correct forms + min(50, pool - excluded); with the corrected protocol 1 + distractors."""
+    """No rank can exceed correct forms + min(50, pool - excluded); with the corrected protocol 1 +
+    distractors."""
     if table.n_distractors is not None:
         beyond = (table.rank.gt(table.n_distractors + 1, axis=0)).any(axis=1).tolist()
         yield finding(
@@ -386,7 +395,8 @@ def impossible_ranks(table: RankTable, wide: bool = False) -> Iterator[Finding]:
     "Take all true objects of a subject out of its distractors (protocol corrected does).",
 )
 def distractors(table: RankTable) -> Iterator[Finding]:
-    """Who stood among the distractors of the paper's fixed sample: English labels, forms of the right entity, other right answers.
+    """Who stood among the distractors of the paper's fixed sample: English labels, forms of the
+    right entity, other right answers.
 
     The corrected protocol has none of them by construction.
     """
@@ -486,7 +496,8 @@ def few_distractors(table: RankTable) -> Iterator[Finding]:
 def against_benchmark(table: RankTable, benchmark: Benchmark) -> Iterator[Finding]:
     """The dump's facts against those that its protocol keeps of the benchmark file as it is now.
 
-    Rows that lack because an object cell is empty are named as such: three published files dropped them.
+    Rows that lack because an object cell is empty are named as such: three published files dropped
+    them.
     """
     keys = benchmark.table["sub_uri"] + "|" + table.relation + "|" + benchmark.table["obj_uri"]
     row_of = dict(zip(keys, benchmark.table.index.tolist(), strict=True))
@@ -539,7 +550,8 @@ def _kept_rows(benchmark: Benchmark, table: RankTable) -> tuple[set[int], set[in
     alone=False,
 )
 def few_shot(table: RankTable, benchmark: Benchmark, few_shots: Source) -> Iterator[Finding]:
-    """Ranked facts that are among the translator's examples (every verbalisation but template and gt is asked)."""
+    """Ranked facts that are among the translator's examples (every verbalisation but template and
+    gt is asked)."""
     if few_shot_name(table.lang, table.relation) not in few_shots.names():
         return
     shots = read_few_shot(few_shots, table.lang, table.relation)
@@ -559,7 +571,8 @@ def few_shot(table: RankTable, benchmark: Benchmark, few_shots: Source) -> Itera
 
 
 def benchmark_of(table: RankTable, benchmarks: Source) -> Benchmark | None:
-    """The benchmark file of this dump: the one file of its language and relation that has all its verbalisations."""
+    """The benchmark file of this dump: the one file of its language and relation that has all its
+    verbalisations."""
     for lang, relation, spec, _ in find_benchmarks(benchmarks):
         if (lang, relation) == (table.lang, table.relation):
             benchmark = read_benchmark(benchmarks, lang, relation, spec)
@@ -569,7 +582,8 @@ def benchmark_of(table: RankTable, benchmarks: Source) -> Benchmark | None:
 
 
 _LEAKED_KEY = re.compile(
-    r"\s*(source sentence|sentence|subject|object|subject translation|object translation|translation)\s*:",
+    r"\s*(source sentence|sentence|subject|object|subject translation|object "
+    r"translation|translation)\s*:",
     re.IGNORECASE,
 )
 
@@ -622,7 +636,8 @@ def leaked_prefixes(table: RankTable) -> Iterator[Finding]:
     "Score the rest of the sentence too (protocol corrected), or leave the rows out.",
 )
 def objects_not_final(table: RankTable) -> Iterator[Finding]:
-    """Sentences with words after the object. The corrected protocol scores them, so there it is no finding."""
+    """Sentences with words after the object. The corrected protocol scores them, so there it is no
+    finding."""
     if table.protocol == "paper":
         yield _by_verbalisation(
             "not-final", table, [(v, tails(table, v).map(has_words)) for v in table.verbalisations]
@@ -638,7 +653,8 @@ def objects_not_final(table: RankTable) -> Iterator[Finding]:
     "Trim prompts (protocol corrected does).",
 )
 def stray_blanks(table: RankTable) -> Iterator[Finding]:
-    """Prompts that begin with white space or hold nothing else. The corrected protocol trims them, so there it is no finding."""
+    """Prompts that begin with white space or hold nothing else. The corrected protocol trims them,
+    so there it is no finding."""
     if table.protocol == "paper":
         marked = [
             (v, table.prompts(v).map(lambda text: text[:1].isspace())) for v in table.verbalisations
@@ -671,7 +687,8 @@ def minus_infinity(table: RankTable) -> Iterator[Finding]:
     "Score in float32.",
 )
 def half_precision(table: RankTable) -> Iterator[Finding]:
-    """Whether every finite log-probability is a number of half precision: no accident where there are more than a few."""
+    """Whether every finite log-probability is a number of half precision: no accident where there
+    are more than a few."""
     values = table.prompt_prob.to_numpy().ravel()
     finite = values[np.isfinite(values)]
     with np.errstate(over="ignore"):

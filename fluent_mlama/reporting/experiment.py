@@ -1,10 +1,12 @@
-"""Report, audit and export of any experiment's outcomes: facts, typed queries, minimal pairs, popularity questions.
+"""Report, audit and export of any experiment's outcomes: facts, typed queries, minimal pairs,
+popularity questions.
 
     stats.py report --stats zhoblimp_results --out pairs.html
     stats.py audit --stats popularity
     stats.py export --stats mlama_results/smollm2/causal/mlama --out exports/mlama
 
-All three see nothing but the outcomes table. A check is a function with ``@check``; it says where it found something.
+All three see nothing but the outcomes table. A check is a function with ``@check``; it says where
+it found something.
 """
 
 from __future__ import annotations
@@ -174,7 +176,7 @@ def audit_experiment(options: StatsOptions) -> pd.DataFrame:
 
 
 def report_experiment(options: StatsOptions, out: Path, title: str, settings: Settings) -> None:
-    """One HTML page of a folder's outcomes: values, differences, a forest plot, the audit, what made them."""
+    """One HTML page: values, differences, a forest plot, the audit, and what made them."""
     outcomes = open_outcomes(options.dumps)
     values, differences = compare_outcomes(outcomes, outcomes.conditions[0], settings)
     environment = Environment(
@@ -249,7 +251,7 @@ Out = Annotated[File, Parameter(help="new or empty folder")]
 
 
 def export(*, options: StatsOptions = StatsOptions(), out: Out) -> None:
-    """One row per item and condition for other tools: CSV, JSON lines, and a Hugging Face dataset with its card.
+    """Write outcomes as CSV, JSON lines and a Hugging Face dataset with its card.
 
     stats.py export --stats stats/starter/corrected --out exports/outcomes
     """
@@ -290,7 +292,8 @@ def _card(outcomes: Outcomes) -> str:
             f"# Outcomes of {outcomes.experiment}",
             "",
             f"One row per item and condition. `stratum`: {outcomes.stratum}; "
-            f"`cluster_1`, `cluster_2`: {', '.join(outcomes.clusters)}; `rank`: of the right candidate, 1 is best.",
+            f"`cluster_1`, `cluster_2`: {', '.join(outcomes.clusters)}; `rank`: of the right "
+            "candidate, 1 is best.",
             "",
             *measures,
             "",

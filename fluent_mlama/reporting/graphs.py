@@ -1,8 +1,10 @@
 """``stats.py graphs``: every graph the dumps allow, as vector PDF and PNG.
 
-Graphs of ranks, a panel a language: R@1 to R@5 (Figure 3), rank boxes (Figure 4), percentiles, ranks against log-probability.
+Graphs of ranks, one panel per language: R@1 to R@5 (Figure 3), rank boxes (Figure 4), percentiles,
+ranks against log-probability.
 
-Graphs by relation: dumbbells (template to each verbalisation), a heat map of languages × relations, gains against quality.
+Graphs by relation: dumbbells (template to each verbalisation), a heat map of languages × relations,
+gains against quality.
 """
 
 from __future__ import annotations
@@ -91,7 +93,8 @@ def recall_lines(selections: Sequence[Selection]) -> Figure:
 
 
 def rank_boxes(selections: Sequence[Selection]) -> Figure:
-    """Boxes of the best ranks of all facts pooled, logarithmic; diamond: mean; whiskers: 1.5 interquartile ranges; no outliers."""
+    """Boxes of the best ranks of all facts pooled, logarithmic; diamond: mean; whiskers: 1.5
+    interquartile ranges; no outliers."""
     names = all_verbalisations(selections)
     figure, places = panel_for_each_language(selections, height=2.4, sharex=False)
     for axis, selection, lang in places:
@@ -144,7 +147,8 @@ def percentile_lines(selections: Sequence[Selection]) -> Figure:
 
 
 def logprob_against_rank(selections: Sequence[Selection]) -> Figure:
-    """Mean rank against the prompt's mean log-probability: a small mark a relation, a large one for their mean."""
+    """Mean rank against the prompt's mean log-probability: a small mark per relation,
+    a large one for their mean."""
     names = all_verbalisations(selections)
     figure, places = panel_for_each_language(selections)
     values = {
@@ -197,7 +201,8 @@ ANNOTATED_UP_TO = 180
 
 
 def dumbbells(selections: Sequence[Selection]) -> Figure:
-    """R@1 of each relation: a line from the template to each other verbalisation; relations in the order of the template's R@1."""
+    """R@1 of each relation: a line from the template to each other verbalisation; relations in the
+    order of the template's R@1."""
     names = all_verbalisations(selections)
     most = max(len(selection.relations) for selection in selections)
     figure, places = panel_for_each_language(
@@ -249,7 +254,8 @@ def dumbbells(selections: Sequence[Selection]) -> Figure:
 
 
 def heat_map(selections: Sequence[Selection]) -> Figure:
-    """Languages × relations: R@1 of the first verbalisation, then what each other one adds to it; grey where there is no dump."""
+    """Languages × relations: R@1 of the first verbalisation, then what each other one adds to it;
+    grey where there is no dump."""
     names = all_verbalisations(selections)
     recall = pd.concat([by_relation(s, recall_at(1)) for s in selections], axis=1)
     relations = list(dict.fromkeys(r for s in selections for r in s.relations))
@@ -325,10 +331,11 @@ def _write_cells(
 def quality_scatter(
     groups: Sequence[tuple[str, pd.DataFrame]], scale: str = "model and scale not stated"
 ) -> Figure:
-    """Gain in R@1 against gain in translation quality, a mark for each (language, relation), a least-squares line a verbalisation.
+    """Gain in R@1 against gain in translation quality, a mark per (language, relation),
+    a least-squares line per verbalisation.
 
-    groups: (title, frame with lang, verbalisation, relation, qe_delta, r1_delta), a panel each (Figure 2). scale: model and
-    scale of the quality scores.
+    groups: (title, frame with lang, verbalisation, relation, qe_delta, r1_delta), a panel each
+    (Figure 2). scale: model and scale of the quality scores.
     """
     figure, axes = panels([title for title, _ in groups], width=4.2, height=3.4)
     names = list(
@@ -388,7 +395,8 @@ GRAPHS: dict[str, tuple[Draw, str]] = {
 QE = "qe"
 Only = Annotated[Names, Parameter(help=f"of {','.join((*GRAPHS, QE))} (default: all)")]
 SIXTEEN = ("general", "percentile")
-"""The graphs that the paper draws over 16 relations, one of which (P264) has no distractors in three languages."""
+"""The graphs that the paper draws over 16 relations, one of which (P264) has no distractors in
+three languages."""
 
 
 def draw_graphs(
@@ -456,7 +464,8 @@ def _write_quality(folder: DumpFolder, options: StatsOptions, qe: Path, scale: s
             shown.append(selection)
     if not groups:
         raise UserError(
-            f"{qe} has no gain of any language and verbalisation of these dumps; choose others with --langs"
+            f"{qe} has no gain of any language and verbalisation of these dumps; choose others "
+            "with --langs"
         )
     remark = _remark(f"Gain in R@1 against gain in quality ({scale})", shown, folder)
     return save(quality_scatter(groups, scale), options.graphs, QE, remark)

@@ -1,6 +1,8 @@
-"""One look for every graph: colours that colour-blind readers can tell apart, panels for any number of languages, files without dates.
+"""One look for every graph: colours that colour-blind readers can tell apart, panels for any number
+of languages, files without dates.
 
-Colours are Okabe and Ito's (2008), with a marker and a line style to each verbalisation, so that grey print works too.
+Colours are Okabe and Ito's (2008), with a marker and a line style to each verbalisation, so that
+grey print works too.
 """
 
 from __future__ import annotations
@@ -112,14 +114,16 @@ def legend_above(figure: Figure, axis: Axes, columns: int = 4) -> None:
 
 
 def logarithmic_x(axes: Axes) -> None:
-    """A logarithmic x axis labelled with plain numbers: matplotlib's own labels are formulas, which ``look`` prints as text."""
+    """A logarithmic x axis labelled with plain numbers: matplotlib's own labels are formulas, which
+    ``look`` prints as text."""
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def as_image(figure: Figure) -> str:
-    """The figure as SVG in a ``data:`` address, for an ``img`` of a page; equal figures give equal text."""
+    """The figure as SVG in a ``data:`` address, for an ``img`` of a page; equal figures give equal
+    text."""
     _lay_out(figure)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None})
@@ -137,7 +141,8 @@ def _lay_out(figure: Figure) -> None:
 def save(
     figure: Figure, folder: Path, name: str, remark: str, creator: str = "stats.py"
 ) -> list[Path]:
-    """Write ``{name}.pdf`` (vector) and ``{name}.png``; the remark (caption, signature) goes into their metadata, no date does."""
+    """Write ``{name}.pdf`` (vector) and ``{name}.png``; the remark (caption, signature) goes into
+    their metadata, no date does."""
     _lay_out(figure)
     written = []
     for kind, metadata in (
@@ -163,7 +168,8 @@ def save(
 
 
 def save_stem(stem: Path, figure: Figure) -> None:
-    """PDF and PNG beside each other, cut to what is drawn; neither holds the time of making, so the same results give the same bytes."""
+    """PDF and PNG beside each other, cut to what is drawn; neither holds the time of making, so the
+    same results give the same bytes."""
     for ending, metadata in (
         (".pdf", {"CreationDate": None, "ModDate": None}),
         (".png", {"Software": None}),

@@ -3,9 +3,9 @@
     python stats.py report --stats stats/starter/paper --out report.html
     python stats.py report --stats stats/models/smollm2,stats/models/mine --out report.html
 
-Summary, tables, the figures that the paper prints, and every fact. The page fetches nothing: styles,
-script, figures and data are in the file. ``templates/`` holds the page itself. Several folders (models,
-protocols) are shown side by side.
+Summary, tables, the figures that the paper prints, and every fact. The page fetches nothing:
+styles, script, figures and data are in the file. ``templates/`` holds the page itself. Several
+folders (models, protocols) are shown side by side.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ from fluent_mlama.reporting.selection import Selection, narrow, relation_counts,
 
 TEMPLATES = Path(__file__).with_name("templates")
 _ACROSS = (
-    "Runs are compared with the first on the facts that both have. Where protocols differ, so do the candidates: "
+    "Runs are compared with the first on the facts that both have. Where protocols differ, so "
+    "do the candidates: "
     "such runs stand side by side and are not tested against each other."
 )
 
@@ -91,7 +92,7 @@ def report(
 def build_page(
     folders: Mapping[str, DumpFolder], options: StatsOptions, settings: Settings, title: str
 ) -> str:
-    """The report as HTML. Every text goes through the template's escaping; data stand in script tags that hold no '<'."""
+    """The report as HTML. The template escapes every text; the facts are base64 in a script tag."""
     sides = open_sides(folders, options, settings)
     several = len(sides) > 1
     shown = [side.shown_differences(several) for side in sides] + (
@@ -183,20 +184,25 @@ def _remarks(side: Side, options: StatsOptions, settings: Settings) -> list[str]
         if (table.lang, table.relation) not in kept
     ]
     remarks = [
-        f"Tables and graphs: {counts}; {rule}, which leaves {sum(map(len, counted)):,} of {sum(map(len, everything)):,} rows; "
+        f"Tables and graphs: {counts}; {rule}, which leaves {sum(map(len, counted)):,} of "
+        f"{sum(map(len, everything)):,} rows; "
         "the list of facts has them all.",
-        f"{STATEMENT} {settings.resamples} flips, seed {settings.seed}; Holm over all tests of a table.",
-        "A rank is the best rank of a correct form among the correct forms and the distractors; 1 is best."
+        f"{STATEMENT} {settings.resamples} flips, seed {settings.seed}; Holm over all tests of "
+        "a table.",
+        "A rank is the best rank of a correct form among the correct forms and the "
+        "distractors; 1 is best."
         if everything[0].protocol == "paper"
         else "A rank is the entity's among gold and distractors, ties by their middle; 1 is best.",
     ]
     if changed:
         remarks.append(
-            f"Changed by hand since they were written, so that their run records no longer tell what made them: {changed}."
+            "Changed by hand since they were written, so that their run records no longer "
+            f"tell what made them: {changed}."
         )
     if lonely:
         remarks.append(
-            "Left out of tables over relations, since not all that is compared has them, they have one object, or no fact is long enough: "
+            "Left out of tables over relations, since not all that is compared has them, they "
+            "have one object, or no fact is long enough: "
             f"{', '.join(lonely)}."
         )
     return remarks
@@ -209,10 +215,12 @@ FEW_DISTRACTORS = 10
 
 @dataclass(frozen=True)
 class Side:
-    """One folder. everything: its dumps for the list of facts; counted: those that tables and graphs count, short prompts left out.
+    """One folder. everything: its dumps for the list of facts; counted: those that tables and
+    graphs count, short prompts left out.
 
-    ranks: as ``paired.fact_ranks`` makes them of counted. names: verbalisations. values, differences: as
-    ``paired.compare_pairs`` gives them, of every verbalisation and of the first against each other.
+    ranks: as ``paired.fact_ranks`` makes them of counted. names: verbalisations. values,
+    differences: as ``paired.compare_pairs`` gives them, of every verbalisation and of the first
+    against each other.
     """
 
     label: str
@@ -254,7 +262,8 @@ def _side(
 ) -> Side:
     if not counted:
         raise UserError(
-            f"{folder.path}: no fact is left for the report; choose other languages or relations, or --exclude-short no"
+            f"{folder.path}: no fact is left for the report; choose other languages or "
+            "relations, or --exclude-short no"
         )
     everything = [
         narrow(
@@ -269,7 +278,7 @@ def _side(
     ]
     ranks = fact_ranks(counted)
     names = list(dict.fromkeys(v for table in counted for v in table.verbalisations))
-    # a way against itself gives its values on all of its rows, also where there is nothing to compare it with
+    # a condition against itself gives its values on all its rows, even with nothing to compare
     pairs = [*(Pair(names[0], name) for name in names[1:]), *(Pair(name, name) for name in names)]
     values, differences = compare_pairs(ranks, pairs, settings)
     return Side(
@@ -293,7 +302,8 @@ def summary(sides: Sequence[Side], settings: Settings) -> list[dict[str, Any]]:
     """Per language (pooled last) its folders, and of each the values of every verbalisation."""
     found: dict[str, dict[str, Any]] = {}
     for side in sides:
-        # values over other facts than the rest's would mislead here: such a verbalisation has its own comparison below
+        # values over other facts than the rest's would mislead here: such a verbalisation has its
+        # own comparison below
         ranked = {
             code: (rows, [name for name in side.names if rows[name].notna().all()])
             for code, rows in parts(side.ranks)
@@ -341,7 +351,8 @@ def _cell(row: dict[Hashable, Any], metric: str, best: bool) -> dict[str, Any]:
 
 
 def relations(sides: Sequence[Side]) -> list[dict[str, Any]]:
-    """Per language its relations: example, facts, distractors, and R@1 and mean rank of every folder's verbalisations."""
+    """Per language its relations: example, facts, distractors, and R@1 and mean rank of every
+    folder's verbalisations."""
     found: dict[str, dict[str, Any]] = {}
     several = len(sides) > 1
     for side in sides:
@@ -401,7 +412,7 @@ def _example(table: RankTable) -> str:
 
 
 def draw_figures(sides: Sequence[Side], options: StatsOptions) -> list[tuple[str, str]]:
-    """Caption and image of each figure: the runs side by side, then the paper's figures of each run."""
+    """Caption and image of each figure: runs side by side, then the paper's figures per run."""
     found: list[tuple[str, Figure]] = []
     with look():
         if len(sides) > 1:
@@ -428,7 +439,10 @@ def draw_figures(sides: Sequence[Side], options: StatsOptions) -> list[tuple[str
 
 _MARKED = ("R@1", "mean rank")
 _MARKS = "Runs side by side: {}, mean over relations with its interval, by language."
-_BOXES = "Ranks of all facts: quartiles, mean (diamond), whiskers of 1.5 interquartile ranges; logarithmic."
+_BOXES = (
+    "Ranks of all facts: quartiles, mean (diamond), whiskers of 1.5 interquartile ranges; "
+    "logarithmic."
+)
 _HEAT = "R@1 of {} by language and relation, and what each other verbalisation adds to it."
 
 

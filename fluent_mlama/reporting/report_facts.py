@@ -1,7 +1,7 @@
 """Every fact of the dumps as the report's page needs it: columns, packed.
 
-The payload is JSON, gzipped and in base64: a tenth of the size, and nothing in it (a label such as ``</script>``)
-can be taken for markup.
+The payload is JSON, gzipped and in base64: a tenth of the size, and nothing in it (a label such as
+``</script>``) can be taken for markup.
 """
 
 from __future__ import annotations
@@ -38,10 +38,12 @@ _OPTIONAL = {"en_sub": "en_sub_label", "en_obj": "en_obj_label", "en": "en_templ
 def collect_facts(tables: Sequence[RankTable], source: Source) -> dict[str, Any]:
     """The payload as plain lists.
 
-    tables: [language, relation, first fact, fact after the last]. columns: a list per column, one entry a fact.
-    ways: per verbalisation ``sentence``, ``start`` and ``end`` of the object in it, ``rank``, ``prompt_prob``, ``forms``
-    ([form, rank, form, rank, …] in rank order) and ``candidates`` ([form, natural-log score, 1 if right, …], best
-    first); null where the fact lacks the verbalisation or the files lack the thing.
+    tables: [language, relation, first fact, fact after the last]. columns: a list per column, one
+    entry per fact.
+    ways: per verbalisation ``sentence``, ``start`` and ``end`` of the object in it, ``rank``,
+    ``prompt_prob``, ``forms`` ([form, rank, form, rank, …] in rank order) and ``candidates``
+    ([form, natural-log score, 1 if right, …], best first); null where the fact lacks the
+    verbalisation or the files lack the thing.
     """
     verbalisations = list(dict.fromkeys(v for table in tables for v in table.verbalisations))
     columns: dict[str, list[Any]] = {name: [] for name in (*_COLUMNS, *_OPTIONAL)}
@@ -75,10 +77,11 @@ def collect_facts(tables: Sequence[RankTable], source: Source) -> dict[str, Any]
 
 
 def join_facts(payloads: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """The payloads of several folders as one: every fact once, a way ``folder:verbalisation`` for each folder's verbalisation.
+    """The payloads of several folders as one: every fact once, a way ``folder:verbalisation`` for
+    each folder's verbalisation.
 
-    runs: the folders' labels. A way whose sentences are mostly those of an earlier folder names it as ``like`` and has
-    null where sentence and object are the same.
+    runs: the folders' labels. A way whose sentences are mostly those of an earlier folder names it
+    as ``like`` and has null where sentence and object are the same.
     """
     places: dict[tuple[str, str], dict[tuple[str, str], int]] = {}
     for payload in payloads.values():
@@ -189,7 +192,8 @@ def _way(
 
 
 def object_span(sentence: str, prompt: str, form: str) -> tuple[int, int]:
-    """Where the object stands in the sentence: right behind the prompt, else its last occurrence; (0, 0) where it is not.
+    """Where the object stands in the sentence: right behind the prompt, else its last occurrence;
+    (0, 0) where it is not.
 
     Counted in UTF-16 units, as the page's language counts.
     """
@@ -206,7 +210,8 @@ def _utf16(text: str) -> int:
 
 
 def best_candidates(table: RankTable, source: Source) -> dict[tuple[int, str], list[Any]]:
-    """(row number, verbalisation) -> the best candidates, from the scores file beside the dump; {} where there is none."""
+    """(row number, verbalisation) -> the best candidates, from the scores file beside the dump; {}
+    where there is none."""
     name = Path(table.name).with_suffix(SCORES_SUFFIX).name
     if name not in source.names():
         return {}
