@@ -100,6 +100,9 @@ INSTEAD: dict[str, Instead] = {
     # architecture, comparing
     "pip install -e .": Instead(INSTALLS, "pip install --help"),
     "python stats.py compare --stats OUT --baseline lp": Instead(PLACEHOLDER, PARSE),
+    "python stats.py report --stats OUT --out page.html": Instead(PLACEHOLDER, PARSE),
+    "python stats.py audit --stats OUT": Instead(PLACEHOLDER, PARSE),
+    "python stats.py export --stats OUT --out folder": Instead(PLACEHOLDER, PARSE),
     "python -m probes.NAME": Instead(PLACEHOLDER, "python -m probes.mlama --help"),
     "python stats.py compare --stats stats/starter/paper --tables tables/mine": Instead(
         LONG,

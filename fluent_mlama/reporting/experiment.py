@@ -40,6 +40,7 @@ from fluent_mlama.reporting.outcomes import (
 from fluent_mlama.reporting.paired import Settings
 from fluent_mlama.reporting.plotting import COLOURS, MARKERS, MUTED, as_image, legend_above, look
 
+TEMPLATES = Path(__file__).with_name("templates")
 FEW_CANDIDATES = 10
 ALIKE = 0.95
 LARGEST = 0.25
@@ -179,16 +180,9 @@ def report_experiment(options: StatsOptions, out: Path, title: str, settings: Se
     """One HTML page: values, differences, a forest plot, the audit, and what made them."""
     outcomes = open_outcomes(options.dumps)
     values, differences = compare_outcomes(outcomes, outcomes.conditions[0], settings)
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).with_name("templates")),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-    )
-    css = (Path(__file__).with_name("templates") / "report.css").read_text(encoding="utf-8")
-    page = environment.get_template("experiment.html").render(
+    page = render(
+        "experiment.html",
         title=title,
-        css=Markup(css),
         statement=statement(outcomes, settings),
         tables=[
             ("Values", values.columns, _cells(values)),
@@ -204,6 +198,18 @@ def report_experiment(options: StatsOptions, out: Path, title: str, settings: Se
     )
     write_text(out, page)
     note(f"wrote {out} ({len(page.encode('utf-8')) / 1e6:.1f} MB)")
+
+
+def render(template: str, **values: object) -> str:
+    """A page of ``templates/``, every value escaped; ``report.css`` is its style."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
+    css = (TEMPLATES / "report.css").read_text(encoding="utf-8")
+    return environment.get_template(template).render(css=Markup(css), **values)
 
 
 def _cells(frame: pd.DataFrame) -> list[list[str]]:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
@@ -32,7 +31,7 @@ from fluent_mlama.reporting.comparison import (
     open_folders,
     pair_folders,
 )
-from fluent_mlama.reporting.experiment import report_experiment
+from fluent_mlama.reporting.experiment import TEMPLATES, render, report_experiment
 from fluent_mlama.reporting.graphs import dumbbells, heat_map, rank_boxes, recall_lines
 from fluent_mlama.reporting.inference import STATEMENT
 from fluent_mlama.reporting.loading import DumpFolder, RankTable
@@ -53,7 +52,6 @@ from fluent_mlama.reporting.relation_table import english_template
 from fluent_mlama.reporting.report_facts import collect_facts, join_facts, pack
 from fluent_mlama.reporting.selection import Selection, narrow, relation_counts, rules_text
 
-TEMPLATES = Path(__file__).with_name("templates")
 _ACROSS = (
     "Runs are compared with the first on the facts that both have. Where protocols differ, so "
     "do the candidates: "
@@ -103,21 +101,15 @@ def build_page(
         if any(not frame.empty for frame in shown)
         else pd.DataFrame()
     )
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-    )
     for side in sides:
         side.folder.check_scores(side.everything)
     facts = {
         side.label: collect_facts(side.everything, open_source(side.folder.path)) for side in sides
     }
-    return environment.get_template("report.html").render(
+    return render(
+        "report.html",
         title=title,
-        css=Markup(_template("report.css")),
-        script=Markup(_template("report.js")),
+        script=Markup((TEMPLATES / "report.js").read_text(encoding="utf-8")),
         tiles=_tiles(sides),
         several=several,
         level=f"{settings.level:.0%}",
@@ -151,10 +143,6 @@ def between(sides: Sequence[Side], settings: Settings) -> pd.DataFrame:
     _, differences = compare_pairs(table, pairs, settings)
     differences = differences[differences["first"] != differences["second"]]
     return main_figures(differences, "relation") if len(differences) else pd.DataFrame()
-
-
-def _template(name: str) -> str:
-    return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def _tiles(sides: Sequence[Side]) -> list[tuple[str, str]]:
