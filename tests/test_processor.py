@@ -16,7 +16,7 @@ import pytest
 from fluent_mlama.console import UserError
 from fluent_mlama.files import open_source
 from fluent_mlama.processor import Processor
-from fluent_mlama.ranking.outputs import check_folder
+from fluent_mlama.ranking.outputs import check_folder, format_summaries
 from fluent_mlama.ranking.paper import gather_forms, select_rows
 from fluent_mlama.ranking.settings import Settings
 from fluent_mlama.ranking.task import narrow_from_wide
@@ -370,6 +370,20 @@ def test_the_corrected_protocol_from_the_same_class(tmp_path: Path) -> None:
     assert dump.table.loc[0, "gt_logprob"] == best[gold]
     assert dump.table["gt_all_forms_rank"].isna().all()
     assert processor.summary().few_distractors == 23
+
+
+def test_equal_prompts_are_warned_of_below_the_table(tmp_path: Path) -> None:
+    """In a verb-final language what differs comes behind the object, which protocol `paper` does not score."""
+    rows = [f"Město{n}|t{n} |Městě{n}|" for n in range(8)]
+    same = rank(tmp_path / "same", small_benchmark(*rows)).summary()
+    assert same.same_prompts == {("template", "gt"): 8}
+    told = format_summaries([same])
+    assert "cs P19: template and gt have the same prompt in 8 of 8 rows" in told
+    assert "take --protocol corrected" in told
+    different = small_benchmark(*(row.replace("|t", "|s") for row in rows))
+    assert rank(tmp_path / "other", different).summary().same_prompts == {}
+    careful = rank(tmp_path / "careful", small_benchmark(*rows), protocol="corrected").summary()
+    assert careful.same_prompts == {}
 
 
 def test_a_fact_that_stands_twice_is_ranked_and_told(

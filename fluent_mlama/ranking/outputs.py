@@ -12,7 +12,8 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -26,7 +27,13 @@ from fluent_mlama.ranking.corrected import Valid, corrected_ranks, valid_objects
 from fluent_mlama.ranking.paper import paper_ranks
 from fluent_mlama.ranking.settings import Settings
 from fluent_mlama.ranking.task import Ties
-from fluent_mlama.records.benchmark import WITHOUT_NAME, Benchmark, find_benchmarks, read_benchmark
+from fluent_mlama.records.benchmark import (
+    WITHOUT_NAME,
+    Benchmark,
+    find_benchmarks,
+    name_columns,
+    read_benchmark,
+)
 from fluent_mlama.records.results import (
     NOT_AS_WRITTEN,
     Dump,
@@ -45,6 +52,8 @@ from fluent_mlama.runner.run import forget_packs, is_locked, locked
 from fluent_mlama.scoring.contract import ScorerDescription
 from fluent_mlama.scoring.identity import model_identity, shown_name
 
+MANY = 0.5
+"""Share of rows with equal prompts from which a run warns."""
 _MADE = "made.json"
 """In a folder of packs: what kind of dump they become."""
 State = Literal["missing", "finished", "changed", "replace"]
@@ -420,7 +429,10 @@ def dump_of_scores(
 
 @dataclass(frozen=True)
 class Summary:
-    """One dump in numbers. scores: verbalisation -> (R@1, R@3, mean rank of the best correct form or of the entity)."""
+    """One dump in numbers. scores: verbalisation -> (R@1, R@3, mean rank of the best correct form or of the entity).
+
+    same_prompts (protocol `paper`): (verbalisation, verbalisation) -> rows in which both ask the very same question.
+    """
 
     lang: str
     relation: str
@@ -432,6 +444,7 @@ class Summary:
     signature: str
     outputs: Outputs
     few_distractors: int
+    same_prompts: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
 def summarise(dump: Dump, record: RunRecord, outputs: Outputs) -> Summary:
@@ -459,7 +472,19 @@ def summarise(dump: Dump, record: RunRecord, outputs: Outputs) -> Summary:
         record.signature,
         outputs,
         int(record.extras.get("rows_with_few_distractors", 0)),
+        _same_prompts(dump) if dump.protocol == "paper" else {},
     )
+
+
+def _same_prompts(dump: Dump) -> dict[tuple[str, str], int]:
+    """In verb-final languages the object comes before what differs, and `paper` scores nothing behind it."""
+    prompts = {v: dump.table[name_columns(v).prompt].str.strip() for v in dump.verbalisations}
+    same = {}
+    for first, second in combinations(prompts, 2):
+        count = int((prompts[first] == prompts[second]).sum())
+        if count >= MANY * len(dump.table):
+            same[first, second] = count
+    return same
 
 
 def format_side_by_side(models: Mapping[str, Sequence[Summary]]) -> str:
@@ -554,6 +579,13 @@ def format_summaries(summaries: Sequence[Summary]) -> str:
         for one in summaries
         if one.few_distractors
     ]
+    for one in summaries:
+        for (a, b), count in one.same_prompts.items():
+            lines.append(
+                f"{one.lang} {one.relation}: {a} and {b} have the same prompt in {count} of {one.rows_scored} "
+                "rows, so protocol paper asks the same question twice; take --protocol corrected, which scores the "
+                "whole sentence"
+            )
     lines += [
         f"{one.lang} {one.relation}: {_files(one)}\n         signature {one.signature}"
         for one in summaries
