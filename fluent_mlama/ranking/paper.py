@@ -31,7 +31,7 @@ from fluent_mlama.scoring.contract import Candidate, Request
 
 EDITION = 1
 """Goes up with every change of the rules that changes a number."""
-POOL_LIMIT = 50
+MAX_DISTRACTORS = 50
 """Distractors a fact, at most."""
 SAMPLING = "sha256-of-form"
 
@@ -144,7 +144,7 @@ def _forms_of_row(objects: Sequence[str], aliases: Sequence[str], order: Sequenc
     excluded = {*correct, *further}
     distractors: list[str] = []
     for form in order:
-        if len(distractors) == POOL_LIMIT:
+        if len(distractors) == MAX_DISTRACTORS:
             break
         if form not in excluded:
             distractors.append(form)
@@ -198,7 +198,7 @@ def paper_task(
         tokenisation="separate",
         questions=tuple(questions),
         left_out=selection.left_out,
-        pool_limit=POOL_LIMIT,
+        pool_limit=MAX_DISTRACTORS,
         sampling=SAMPLING,
         beyond_limit=beyond,
         neutral_prompt=neutral_prompt,

@@ -17,7 +17,7 @@ import pandas as pd
 
 from fluent_mlama.files import Source
 from fluent_mlama.ranking.corrected import FEW_DISTRACTORS, corrected_task
-from fluent_mlama.ranking.paper import POOL_LIMIT, sampling_order, select_rows
+from fluent_mlama.ranking.paper import MAX_DISTRACTORS, sampling_order, select_rows
 from fluent_mlama.ranking.task import narrow_from_wide
 from fluent_mlama.records.benchmark import ERROR, Benchmark, find_benchmarks, read_benchmark
 from fluent_mlama.records.few_shot import few_shot_name, find_leakage, read_few_shot
@@ -363,7 +363,7 @@ def impossible_ranks(table: RankTable, wide: bool = False) -> Iterator[Finding]:
     excluded = correct_and_excluded(table)
     over = []
     for position, row in enumerate(table.facts.index):
-        room = min(POOL_LIMIT, size - len(excluded[position] - {""}))
+        room = min(MAX_DISTRACTORS, size - len(excluded[position] - {""}))
         if any(
             max(ranks[position].values()) > len(ranks[position]) + room
             for ranks in table.form_ranks.values()
@@ -404,7 +404,7 @@ def distractors(table: RankTable) -> Iterator[Finding]:
         return
     order = sampling_order(pool(table))
     english = set(table.facts["en_obj_label"]) - {""}
-    first = order[:POOL_LIMIT]
+    first = order[:MAX_DISTRACTORS]
     yield finding(
         "english-distractors",
         table,
@@ -428,7 +428,9 @@ def distractors(table: RankTable) -> Iterator[Finding]:
         table.facts.index, table.facts["sub_uri"], table.facts["obj_uri"], excluded, strict=True
     ):
         drawn = set(
-            [form for form in order[: POOL_LIMIT + len(taken)] if form not in taken][:POOL_LIMIT]
+            [form for form in order[: MAX_DISTRACTORS + len(taken)] if form not in taken][
+                :MAX_DISTRACTORS
+            ]
         )
         if drawn & located[entity]:
             own.append(row)
@@ -470,7 +472,7 @@ def few_distractors(table: RankTable) -> Iterator[Finding]:
         yield finding(
             "small-pool",
             table,
-            table.facts.index[(counts < POOL_LIMIT).to_numpy()],
+            table.facts.index[(counts < MAX_DISTRACTORS).to_numpy()],
             len(table),
             detail,
         )

@@ -56,10 +56,10 @@ from fluent_mlama.reporting.paired import (
 from fluent_mlama.reporting.plotting import COLOURS, MARKERS, MUTED, legend_above, look, save
 from fluent_mlama.reporting.selection import (
     kept_rows,
-    narrow,
     relation_counts,
     relations_by_language,
     rules_text,
+    select_verbalisations,
 )
 from fluent_mlama.reporting.yardsticks import STATEMENT as YARDSTICKS
 from fluent_mlama.reporting.yardsticks import yardstick_table
@@ -318,7 +318,7 @@ def chosen_tables(folders: Sequence[DumpFolder], options: StatsOptions) -> list[
                     for v in table.verbalisations
                     if v in (options.verbalisations or table.verbalisations)
                 ]
-                found.append(kept_rows(narrow(table, wanted), options.rules))
+                found.append(kept_rows(select_verbalisations(table, wanted), options.rules))
         chosen.append([table for table in found if len(table)])
     return chosen
 

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from fluent_mlama.console import UserError
-from fluent_mlama.ranking.paper import POOL_LIMIT
+from fluent_mlama.ranking.paper import MAX_DISTRACTORS
 from fluent_mlama.records.results import aliases_of
 from fluent_mlama.reporting.loading import RankTable
 from fluent_mlama.reporting.selection import Selection
@@ -158,7 +158,7 @@ def distractor_counts(table: RankTable) -> pd.Series:
         return table.n_distractors
     size = len(pool(table))
     return pd.Series(
-        [min(POOL_LIMIT, size - len(taken - {""})) for taken in correct_and_excluded(table)],
+        [min(MAX_DISTRACTORS, size - len(taken - {""})) for taken in correct_and_excluded(table)],
         index=table.facts.index,
     )
 
@@ -166,7 +166,9 @@ def distractor_counts(table: RankTable) -> pd.Series:
 def published_pool(table: RankTable) -> int:
     """The "distractor pool" of the paper's Table 4, which is wrong: it counts an alias list as one string, and correct forms too."""
     forms = {form for v in table.verbalisations for form in table.objects(v)}
-    return min(POOL_LIMIT, len(forms | {repr(aliases_of(cell)) for cell in table.facts["aliases"]}))
+    return min(
+        MAX_DISTRACTORS, len(forms | {repr(aliases_of(cell)) for cell in table.facts["aliases"]})
+    )
 
 
 def tails(table: RankTable, verbalisation: str) -> pd.Series:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tabulate import tabulate
 
 from fluent_mlama.console import UserError
-from fluent_mlama.ranking.paper import POOL_LIMIT
+from fluent_mlama.ranking.paper import MAX_DISTRACTORS
 from fluent_mlama.reporting.latex import Column, Raw, booktabs_in_blocks, escape, write_table
 from fluent_mlama.reporting.loading import DumpFolder, RankTable, open_dumps
 from fluent_mlama.reporting.measures import distractor_counts, published_pool
@@ -47,7 +47,7 @@ def write_relation_table(folder: DumpFolder, options: StatsOptions) -> Path:
     if paper:
         return write_table(options.tables, NAME, paper_layout(langs, wanted, templates, tables))
     comments = [
-        f"Facts scored, before any are left out for their length; subscript: distractors of a fact where fewer than {POOL_LIMIT}.",
+        f"Facts scored, before any are left out for their length; subscript: distractors of a fact where fewer than {MAX_DISTRACTORS}.",
         f"signature: {folder.signature(tables.values())}",
     ]
     return write_table(
@@ -109,7 +109,7 @@ def paper_layout(
         if table is None:
             return "--"
         size = published_pool(table)
-        return str(len(table)) if size == POOL_LIMIT else f"{len(table)}_{{{size}}}"
+        return str(len(table)) if size == MAX_DISTRACTORS else f"{len(table)}_{{{size}}}"
 
     rows = [
         [relation, escape(templates[relation]), *(cell(lang, relation) for lang in langs)]
@@ -143,6 +143,6 @@ def clean_layout(
 def _cell(table: RankTable) -> Raw:
     counts = distractor_counts(table)
     low, high = int(counts.min()), int(counts.max())
-    if low >= POOL_LIMIT:
+    if low >= MAX_DISTRACTORS:
         return Raw(len(table))
     return Raw(rf"{len(table)}\textsubscript{{{low if low == high else f'{low}--{high}'}}}")

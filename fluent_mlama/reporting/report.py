@@ -50,7 +50,12 @@ from fluent_mlama.reporting.paired import (
 from fluent_mlama.reporting.plotting import as_image, legend_above, look, panels, style_of
 from fluent_mlama.reporting.relation_table import english_template
 from fluent_mlama.reporting.report_facts import collect_facts, join_facts, pack
-from fluent_mlama.reporting.selection import Selection, narrow, relation_counts, rules_text
+from fluent_mlama.reporting.selection import (
+    Selection,
+    relation_counts,
+    rules_text,
+    select_verbalisations,
+)
 
 _ACROSS = (
     "Runs are compared with the first on the facts that both have. Where protocols differ, so "
@@ -137,7 +142,7 @@ def build_page(
     )
 
 
-def between(sides: Sequence[Side], settings: Settings) -> pd.DataFrame:
+def between(sides: Sequence[RunSummary], settings: Settings) -> pd.DataFrame:
     """The main figures of each folder against the first, verbalisation by verbalisation."""
     table, _, pairs = pair_folders({side.label: side.counted for side in sides})
     _, differences = compare_pairs(table, pairs, settings)
@@ -145,7 +150,7 @@ def between(sides: Sequence[Side], settings: Settings) -> pd.DataFrame:
     return main_figures(differences, "relation") if len(differences) else pd.DataFrame()
 
 
-def _tiles(sides: Sequence[Side]) -> list[tuple[str, str]]:
+def _tiles(sides: Sequence[RunSummary]) -> list[tuple[str, str]]:
     tables = [table for side in sides for table in side.everything]
     facts = {(table.lang, key) for table in tables for key in table.fact_keys()}
     tiles = [("facts", f"{len(facts):,}")]
@@ -160,7 +165,7 @@ def _tiles(sides: Sequence[Side]) -> list[tuple[str, str]]:
     ]
 
 
-def _remarks(side: Side, options: StatsOptions, settings: Settings) -> list[str]:
+def _remarks(side: RunSummary, options: StatsOptions, settings: Settings) -> list[str]:
     everything, counted = side.everything, side.counted
     changed = ", ".join(table.name for table in everything if side.folder.is_changed(table.name))
     rule = rules_text(options.rules, counted)
@@ -202,7 +207,7 @@ FEW_DISTRACTORS = 10
 
 
 @dataclass(frozen=True)
-class Side:
+class RunSummary:
     """One folder. everything: its dumps for the list of facts; counted: those that tables and
     graphs count, short prompts left out.
 
@@ -232,7 +237,7 @@ class Side:
 
 def open_sides(
     folders: Mapping[str, DumpFolder], options: StatsOptions, settings: Settings
-) -> list[Side]:
+) -> list[RunSummary]:
     """Read, select and compare; a folder of which nothing is left is a ``UserError``."""
     chosen = chosen_tables(list(folders.values()), options)
     return [
@@ -247,14 +252,14 @@ def _side(
     counted: list[RankTable],
     options: StatsOptions,
     settings: Settings,
-) -> Side:
+) -> RunSummary:
     if not counted:
         raise UserError(
             f"{folder.path}: no fact is left for the report; choose other languages or "
             "relations, or --exclude-short no"
         )
     everything = [
-        narrow(
+        select_verbalisations(
             table,
             [
                 v
@@ -269,7 +274,7 @@ def _side(
     # a condition against itself gives its values on all its rows, even with nothing to compare
     pairs = [*(Pair(names[0], name) for name in names[1:]), *(Pair(name, name) for name in names)]
     values, differences = compare_pairs(ranks, pairs, settings)
-    return Side(
+    return RunSummary(
         label,
         folder,
         everything,
@@ -286,7 +291,7 @@ def language_name(code: str) -> str:
     return language(code).name if is_known(code) else ""
 
 
-def summary(sides: Sequence[Side], settings: Settings) -> list[dict[str, Any]]:
+def summary(sides: Sequence[RunSummary], settings: Settings) -> list[dict[str, Any]]:
     """Per language (pooled last) its folders, and of each the values of every verbalisation."""
     found: dict[str, dict[str, Any]] = {}
     for side in sides:
@@ -308,7 +313,7 @@ def summary(sides: Sequence[Side], settings: Settings) -> list[dict[str, Any]]:
 
 
 def _of_side(
-    side: Side,
+    side: RunSummary,
     rows: pd.DataFrame,
     ways: Sequence[str],
     values: pd.DataFrame,
@@ -338,7 +343,7 @@ def _cell(row: dict[Hashable, Any], metric: str, best: bool) -> dict[str, Any]:
     return {"value": f"{row['value']:{form}}", "interval": interval, "best": best}
 
 
-def relations(sides: Sequence[Side]) -> list[dict[str, Any]]:
+def relations(sides: Sequence[RunSummary]) -> list[dict[str, Any]]:
     """Per language its relations: example, facts, distractors, and R@1 and mean rank of every
     folder's verbalisations."""
     found: dict[str, dict[str, Any]] = {}
@@ -399,7 +404,7 @@ def _example(table: RankTable) -> str:
         return ""
 
 
-def draw_figures(sides: Sequence[Side], options: StatsOptions) -> list[tuple[str, str]]:
+def draw_figures(sides: Sequence[RunSummary], options: StatsOptions) -> list[tuple[str, str]]:
     """Caption and image of each figure: runs side by side, then the paper's figures per run."""
     found: list[tuple[str, Figure]] = []
     with look():
@@ -434,7 +439,7 @@ _BOXES = (
 _HEAT = "R@1 of {} by language and relation, and what each other verbalisation adds to it."
 
 
-def _selections(side: Side, options: StatsOptions) -> list[Selection]:
+def _selections(side: RunSummary, options: StatsOptions) -> list[Selection]:
     """One selection per language: languages may differ in relations and in verbalisations."""
     found = []
     for lang in dict.fromkeys(table.lang for table in side.counted):
@@ -448,7 +453,7 @@ def _selections(side: Side, options: StatsOptions) -> list[Selection]:
     return found
 
 
-def run_marks(sides: Sequence[Side], metric: str) -> Figure:
+def run_marks(sides: Sequence[RunSummary], metric: str) -> Figure:
     """The metric by language with its interval: a panel per verbalisation, a mark per folder."""
     labels = [side.label for side in sides]
     every = pd.concat([side.values.assign(folder=side.label) for side in sides])

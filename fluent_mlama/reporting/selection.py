@@ -93,7 +93,7 @@ def select(
                 )
     tables = {
         key: folder.remember(
-            (key, names, rules), partial(kept_rows, narrow(raw[key], names), rules)
+            (key, names, rules), partial(kept_rows, select_verbalisations(raw[key], names), rules)
         )
         for key in raw
     }
@@ -117,7 +117,7 @@ def _shared_verbalisations(tables: Iterable[RankTable]) -> tuple[str, ...]:
     return first.verbalisations
 
 
-def narrow(table: RankTable, verbalisations: Sequence[str]) -> RankTable:
+def select_verbalisations(table: RankTable, verbalisations: Sequence[str]) -> RankTable:
     """The table with these verbalisations only (the rows stay)."""
     if tuple(verbalisations) == table.verbalisations:
         return table
